@@ -1,0 +1,125 @@
+import type { Duplex } from 'node:stream';
+import type { InstanceId, Revision } from '../model/identifiers.ts';
+import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { InstanceDefinition } from '../model/template.ts';
+
+/** The record moved on since the revision that was seen, or is gone. Nothing was written. */
+export class RecordConflict extends Error {
+  override readonly name = 'RecordConflict';
+}
+
+/** The write may have landed, or may yet. `read()` tells; repeating the same call is safe. */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
+}
+
+/** The driver can't run this definition at all; `message` names the field. */
+export class DefinitionRefused extends Error {
+  override readonly name = 'DefinitionRefused';
+}
+
+/** The instance isn't there to be joined: it ended, or never started. */
+export class InstanceGone extends Error {
+  override readonly name = 'InstanceGone';
+}
+
+export interface LaunchOrder {
+  /** The record as it is born, without its revision. */
+  readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
+  readonly definition: InstanceDefinition;
+}
+
+export interface ExecRequest {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly container?: string;
+  readonly timeoutMs: number;
+  /** Bytes kept of each stream; the rest is read and dropped. */
+  readonly outputLimit: number;
+}
+
+export interface ExecOutcome {
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  /** 128 + n after signal n; 124 when timed out. */
+  readonly exitCode: number;
+  readonly timedOut: boolean;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+}
+
+export interface TerminalRequest {
+  readonly argv: readonly string[];
+  readonly cols: number;
+  readonly rows: number;
+  readonly container?: string;
+}
+
+/** A pty inside a sandbox. The stream carries its bytes both ways and obeys back-pressure both ways. */
+export interface Terminal {
+  readonly stream: Duplex;
+  resize(cols: number, rows: number): void;
+  /** To the foreground process group: INT, TERM, HUP, QUIT, KILL, TSTP, CONT, WINCH, USR1, USR2. */
+  signal(name: string): void;
+  /** Settles once, with the shell's exit code; null when the link to it was lost. */
+  readonly exit: Promise<number | null>;
+  /** Hangs up: the shell gets SIGHUP, what stays is killed. May be repeated. */
+  close(): void;
+}
+
+/**
+ * A place that runs instances. Calls may be repeated: the same instance id never makes a second instance, and what is
+ * already done counts as done. Drivers report facts; what a fact means is for the machines. Nothing here retries or decides.
+ *
+ * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record carries them as data).
+ */
+export interface SandboxDriver {
+  /** The isolation in force, for readiness: its name and what it does not give. */
+  describe(): DriverDescription;
+  /**
+   * Reports every instance once, then every change, in order per instance; resolves when the first pass is complete.
+   * A record without a process is reported as `gone`; a process without a record is ended by the driver, not reported.
+   */
+  watch(report: (fact: InstanceFact) => void): Promise<void>;
+  /** Throws DefinitionRefused where this driver can't run it. No I/O. */
+  check(definition: InstanceDefinition): void;
+  /**
+   * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
+   * comes as a fact. Rejects with OutcomeUnknown, or another error where nothing was made.
+   */
+  launch(order: LaunchOrder): Promise<InstanceRecord>;
+  /** Resolves once the claim is durable. Rejects with RecordConflict or OutcomeUnknown. */
+  claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord>;
+  /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
+  amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord>;
+  /**
+   * Deletes the record of an unclaimed instance if it has not moved, then ends the process. Resolves when the record is
+   * gone, so that nobody can claim it any more; `gone` comes as a fact. Rejects with RecordConflict or OutcomeUnknown.
+   */
+  retire(id: InstanceId, seen: Revision): Promise<void>;
+  /**
+   * Notes durably that the claimed instance ends, whatever its revision, and ends the process. Resolves once noted;
+   * `gone` comes as a fact. The first end noted stands. An unknown id counts as done.
+   */
+  release(id: InstanceId, end: End): Promise<void>;
+  /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
+  forget(id: InstanceId): Promise<void>;
+  /** Record and process as they stand now, uncached. */
+  read(id: InstanceId): Promise<InstanceFact>;
+  /** Rejects with InstanceGone. An abort kills the command. */
+  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
+  /** Rejects with InstanceGone. */
+  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
+  stop(): Promise<void>;
+}
+
+export interface DriverDescription {
+  /** `cgroup-v2`, `cgroup-v1`, `prlimit` or `none`. */
+  readonly isolation: string;
+  readonly warnings: readonly string[];
+  readonly ready: boolean;
+}
+
+export type { InstanceFact, Vitals };

@@ -1,0 +1,19 @@
+import type { Revision } from './identifiers.ts';
+import type { Role } from './tenant.ts';
+
+/** An API key as the store keeps it: never its secret, only the HMAC of it under the pepper. Times in ms. */
+export interface ApiKeyRecord {
+  readonly keyId: string;
+  readonly revision: Revision;
+  /** `{namespace}/{shortName}`, unique. */
+  readonly namespace: string;
+  readonly shortName: string;
+  readonly team: string;
+  readonly user: string;
+  readonly role: Role;
+  readonly description: string;
+  /** HMAC-SHA-256 of the secret, hex. */
+  readonly hash: string;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}

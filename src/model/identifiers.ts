@@ -1,0 +1,18 @@
+/** The names that things go by. Parsing answers `undefined` for what is not a name; nothing here throws. */
+
+/** An instance's UUID v7: its sandboxId through its whole life. Lower case, 36 characters. */
+export type InstanceId = string & { readonly brand?: 'InstanceId' };
+
+/** The store's own version of an object, moved by every write. Opaque; compare for equality only. */
+export type Revision = string;
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+export const isInstanceId = (text: string): text is InstanceId => UUID_V7.test(text);
+
+/** The instance's name as a workload: `sb-<uuid>`. */
+export const podNameOf = (id: InstanceId): string => `sb-${id}`;
+
+/** A DNS-1123 label: 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 section 2.1). */
+export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);

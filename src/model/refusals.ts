@@ -1,0 +1,106 @@
+/**
+ * Every expected "no", once, with its exact wording. A refusal's `code` is the contract's errorCode; which HTTP status
+ * it gets is decided in one table at the edge (src/http/error-table.ts). What is broken is an ordinary Error instead.
+ */
+export type RefusalCode =
+  | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
+  | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
+  | 'CLUSTER_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
+  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'UNAVAILABLE'
+  | 'METHOD_NOT_ALLOWED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
+
+export interface RefusalOptions {
+  readonly detail?: Readonly<Record<string, unknown>>;
+  /** Whole seconds, for the Retry-After header. */
+  readonly retryAfter?: number;
+  /** Off where the contract shows the message alone. */
+  readonly showCode?: boolean;
+}
+
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly detail: Readonly<Record<string, unknown>> | undefined;
+  readonly retryAfter: number | undefined;
+
+  constructor(code: RefusalCode, message: string, options: RefusalOptions = {}) {
+    super(message);
+    this.name = 'Refusal';
+    this.code = code;
+    this.detail = options.detail;
+    this.retryAfter = options.retryAfter;
+  }
+}
+
+export interface PoolChoice { readonly name: string; readonly namespace: string; readonly idle: number; readonly running: number; readonly starting: number }
+export interface TemplateChoice { readonly name: string; readonly description: string; readonly syncSource?: string }
+
+export const invalidArgument = (field: string, problem: string, allowed?: readonly string[]): Refusal =>
+  new Refusal('INVALID_ARGUMENT', `${field}: ${problem}`, { detail: { field, ...(allowed ? { allowed } : {}) } });
+
+export const poolNameRequired = (): Refusal => new Refusal('INVALID_ARGUMENT', 'poolName is required');
+export const apiKeyRequired = (): Refusal => new Refusal('API_KEY_REQUIRED', 'API key required for this operation');
+export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
+export const adminRequired = (): Refusal => new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
+export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
+
+export const poolNotOwned = (): Refusal =>
+  new Refusal('POOL_NOT_OWNED', 'pool belongs to another team/user; create in a pool of your own');
+
+export const poolNotFound = (): Refusal => new Refusal('POOL_NOT_FOUND', 'pool not found');
+
+export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refusal =>
+  new Refusal('POOL_NOT_FOUND', 'pool not found', {
+    detail: {
+      availablePools,
+      hint: availablePools.length > 0
+        ? 'claim from one of availablePools, or create a pool with POST /v1/sandboxpools'
+        : 'create a pool of your own with POST /v1/sandboxpools',
+    },
+  });
+
+export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
+export const poolAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'pool already exists');
+
+export const templateNotFound = (availableTemplates: readonly TemplateChoice[]): Refusal =>
+  new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found', {
+    detail: { availableTemplates, hint: 'name one of availableTemplates as templateName' },
+  });
+
+export interface ExhaustedCounts { readonly idle: number; readonly running: number; readonly starting: number; readonly stopping: number; readonly failed: number }
+
+export const noIdleInstance = (counts: ExhaustedCounts): Refusal =>
+  new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
+    detail: {
+      ...counts,
+      hint: counts.starting > 0
+        ? 'instances are starting; try again shortly'
+        : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}',
+    },
+    retryAfter: counts.starting > 0 ? 1 : 5,
+  });
+
+const QUOTA_RETRY_SECONDS = 30;
+
+export const sandboxQuotaExceeded = (limit: number): Refusal =>
+  new Refusal('QUOTA_EXCEEDED', 'scale failed', {
+    detail: {
+      errCode: 'QUOTA_EXCEEDED',
+      message: `the quota of ${limit} sandboxes is used up; give one back first`,
+      retryAfter: QUOTA_RETRY_SECONDS,
+    },
+    retryAfter: QUOTA_RETRY_SECONDS,
+  });
+
+export const poolQuotaExceeded = (): Refusal =>
+  new Refusal('QUOTA_EXCEEDED', 'scale failed', { detail: { errCode: 'QUOTA_EXCEEDED' }, retryAfter: QUOTA_RETRY_SECONDS });
+
+export const sandboxUuidFailed = (): Refusal => new Refusal('INTERNAL', 'failed to generate sandbox UUID');
+export const sandboxNotFound = (): Refusal => new Refusal('SANDBOX_NOT_FOUND', 'sandbox not found or already terminated');
+export const sandboxNotRunning = (status: string): Refusal =>
+  new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
+
+export const tooManyTerminals = (limit: number): Refusal =>
+  new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
+
+/** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
+export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });

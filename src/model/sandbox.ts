@@ -1,0 +1,81 @@
+import type { InstanceId, Revision } from './identifiers.ts';
+import type { Tenant } from './tenant.ts';
+
+/** On the wire; `Completed` is a finished sandbox. */
+export const SANDBOX_STATUSES = ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed'] as const;
+export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
+
+/** Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us; the rest died or never lived. */
+export type EndReason =
+  | 'deleted' | 'force-deleted' | 'idle-timeout' | 'max-lifetime'
+  | 'exited' | 'killed' | 'lost' | 'start-failed' | 'start-timeout' | 'retired';
+
+/** A tenant's hold on an instance, durable with the claim. Times are milliseconds since the epoch. */
+export interface Claim {
+  readonly owner: Tenant;
+  readonly claimedAt: number;
+  /** Milliseconds without activity until the end; 0 is never. */
+  readonly idleTimeoutMs: number;
+  /** Milliseconds from the claim until the end whatever happens; 0 is never. */
+  readonly maxLifetimeMs: number;
+}
+
+export interface End {
+  readonly reason: EndReason;
+  /** The main process's exit code; null where it is unknown. */
+  readonly exitCode: number | null;
+}
+
+/**
+ * The record that every instance is born with. `idle` until it is claimed; `ending` once it is durable that it ends.
+ * Whether its process is starting, available or gone is read off the process, never written here.
+ */
+export interface InstanceRecord {
+  readonly id: InstanceId;
+  readonly revision: Revision;
+  readonly state: 'idle' | 'claimed' | 'ending';
+  readonly poolUid: string;
+  readonly poolName: string;
+  /** The pool's owner, and the sandbox's namespace. */
+  readonly poolOwner: Tenant;
+  readonly createdAt: number;
+  readonly updateRevision: string;
+  readonly cpu: string;
+  readonly memory: string;
+  readonly containerImages: Readonly<Record<string, string>>;
+  readonly startupTimeoutMs: number;
+  readonly claim?: Claim;
+  readonly end?: End;
+}
+
+/** What the driver sees of the instance's process. */
+export type Vitals =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'available'; readonly startedAt: number }
+  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string }
+  /** Gone for certain: nothing of it runs any more. */
+  | { readonly kind: 'gone'; readonly exitCode: number | null; readonly reason: string };
+
+/** One thing that the driver knows of one instance: its record (absent: it has none any more) and its process. */
+export interface InstanceFact {
+  readonly id: InstanceId;
+  readonly record: InstanceRecord | undefined;
+  readonly vitals: Vitals;
+}
+
+/** A finished sandbox (one that was claimed), as history keeps it. */
+export interface FinishedSandbox {
+  readonly id: InstanceId;
+  readonly poolUid: string;
+  readonly poolName: string;
+  readonly owner: Tenant;
+  readonly claimedAt: number;
+  readonly startedAt: number | undefined;
+  readonly terminatedAt: number;
+  readonly recycledAt: number;
+  readonly cpu: string;
+  readonly memory: string;
+  readonly containerImages: Readonly<Record<string, string>>;
+  readonly endReason: EndReason;
+  readonly exitCode: number | null;
+}

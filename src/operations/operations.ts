@@ -1,0 +1,89 @@
+import type { ExecOutcome, ExecRequest, Terminal } from '../contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { SandboxStatus } from '../model/sandbox.ts';
+import type { Caller, Role } from '../model/tenant.ts';
+import type { Page, PageRequest, PoolView, SandboxView } from './views.ts';
+
+/** Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
+export interface Operations {
+  /** The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
+  readonly authenticate: (key: string | undefined) => Caller;
+  readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
+  /** For `/admin`: the key of any team and user; they default to the caller's. */
+  readonly createApiKeyForTenant: (caller: Caller, request: AdminApiKeyRequest) => Promise<IssuedApiKey>;
+
+  /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. */
+  readonly claimSandbox: (caller: Caller, request: ClaimRequest) => Promise<SandboxView>;
+  readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
+  readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
+  /** Durable that it ends, when it resolves. The view's status is Stopping. */
+  readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
+  readonly setIdleTimeout: (caller: Caller, sandboxId: string, idleTimeoutMs: number) => Promise<SandboxView>;
+  readonly execInSandbox: (caller: Caller, sandboxId: string, request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome>;
+  /** A single-use token of 30 seconds that opens a terminal. */
+  readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
+  readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
+
+  readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
+  readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
+  readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
+  readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number }) => Promise<PoolView>;
+  readonly deletePool: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<PoolView>;
+
+  readonly readiness: () => Readiness;
+}
+
+export interface ApiKeyRequest {
+  readonly name?: string;
+  readonly description?: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt?: number;
+}
+export interface AdminApiKeyRequest extends ApiKeyRequest { readonly team?: string; readonly user?: string; readonly role?: Role }
+export interface IssuedApiKey { readonly record: ApiKeyRecord; readonly apiKey: string }
+
+export interface ClaimRequest { readonly poolName: string; readonly idleTimeoutMs?: number }
+
+export interface SandboxFilter {
+  readonly poolName?: string;
+  readonly phase?: SandboxStatus;
+  /** These four are an admin's; the HTTP layer refuses them from others. */
+  readonly namespace?: string;
+  readonly team?: string;
+  readonly user?: string;
+  readonly all?: boolean;
+}
+
+export interface OpenTerminalRequest {
+  readonly clusterId: string;
+  readonly sandboxId: string;
+  readonly token: string;
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it. */
+export interface OpenTerminal {
+  readonly terminal: Terminal;
+  readonly touch: () => void;
+  readonly ended: Promise<void>;
+  /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */
+  readonly close: () => void;
+}
+
+export interface CreatePoolRequest {
+  readonly name: string;
+  readonly templateName?: string;
+  readonly replicas: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+  /** Part to what is wrong with it; empty when all is well. */
+  readonly problems: readonly string[];
+  /** What works but gives less than it should. */
+  readonly warnings: readonly string[];
+  readonly isolation: string;
+}
