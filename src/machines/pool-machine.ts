@@ -1,0 +1,175 @@
+import { assign, emit, enqueueActions, setup } from 'xstate';
+import { NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
+import { afterFailure, CLOSED_BREAKER, planScale, presentOf, unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
+
+export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number }
+
+/** `from` and `to` are where an instance of the pool counted before and counts now; absent: nowhere. */
+export type PoolEvent =
+  | { readonly type: 'LEAD'; readonly now: number }
+  | { readonly type: 'FOLLOW' }
+  | { readonly type: 'RECORD'; readonly record: PoolRecord; readonly now: number }
+  | { readonly type: 'INSTANCE_MOVED'; readonly from: keyof PoolCounts | undefined; readonly to: keyof PoolCounts | undefined; readonly ordered: boolean; readonly now: number }
+  | { readonly type: 'INSTANCE_STARTED'; readonly now: number }
+  | { readonly type: 'START_FAILED'; readonly reason: string; readonly now: number }
+  /** The supervisor couldn't order these launches after all. */
+  | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
+  | { readonly type: 'REMOVED' }
+  | { readonly type: 'REMOVE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'DEADLINE'; readonly now: number };
+
+export type PoolIntent =
+  | { readonly type: 'launch'; readonly count: number }
+  /** Retire unclaimed instances while `surplusOf` the pool is above zero: starting ones first, then the longest idle. */
+  | { readonly type: 'trim' }
+  | { readonly type: 'end-running' }
+  | { readonly type: 'save-breaker'; readonly breaker: BreakerStatus }
+  | { readonly type: 'remove' };
+
+export interface PoolContext {
+  readonly record: PoolRecord;
+  readonly policy: PoolPolicy;
+  readonly counts: PoolCounts;
+  readonly ordered: number;
+  readonly bucket: TokenBucket;
+  readonly breaker: BreakerStatus;
+  readonly leading: boolean;
+  readonly filledOnce: boolean;
+  readonly deadline: number | undefined;
+}
+
+const REMOVE_RETRY_MS = 1_000;
+
+/**
+ * One pool, in parallel regions: lifecycle (pending, active, deleting, removed), scale (settled, short, surplus) and
+ * breaker (closed, open). It counts its instances as they move, and asks for launches and retirements so that what is
+ * present comes to `replicas` and never above. Only while it leads does it decide; running instances are never retired,
+ * and are ended only by a deletion with `force`.
+ */
+export const poolMachine = setup({
+  types: {
+    context: {} as PoolContext,
+    events: {} as PoolEvent,
+    input: {} as PoolInput,
+    emitted: {} as PoolIntent,
+  },
+  guards: {
+    filled: ({ context }) => context.filledOnce,
+    deleting: ({ context }) => context.record.deleting !== false,
+    empty: ({ context }) => context.leading && unclaimedOf(context.counts) + context.ordered === 0 &&
+      (context.record.deleting !== 'force' || context.counts.running + context.counts.stopping === 0),
+    short: ({ context }) => shortage(context) > 0,
+    surplus: ({ context }) => shortage(context) < 0,
+    exact: ({ context }) => shortage(context) === 0,
+    tripped: ({ context }) => context.breaker.failures >= context.policy.breaker.failures,
+    due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
+  },
+  actions: {
+    lead: assign({ leading: true }),
+    follow: assign({ leading: false, deadline: undefined }),
+    keepRecord: assign(({ event }) => event.type === 'RECORD' ? { record: event.record } : {}),
+    count: assign(({ context, event }) => event.type === 'INSTANCE_MOVED' ? counted(context, event) : {}),
+    dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
+    noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
+    noteStarted: enqueueActions(({ context, enqueue }) => {
+      if (context.breaker.failures === 0) return;
+      const wasTripped = context.breaker.pausedUntil > 0;
+      enqueue.assign({ breaker: CLOSED_BREAKER });
+      if (wasTripped && context.leading) enqueue.emit({ type: 'save-breaker', breaker: CLOSED_BREAKER });
+    }),
+    noteFailure: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'START_FAILED') return;
+      const breaker = afterFailure(context.breaker, event.reason, event.now, context.policy.breaker);
+      enqueue.assign({ breaker });
+      if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker });
+    }),
+    plan: enqueueActions(({ context, event, enqueue }) => {
+      if (!context.leading || !('now' in event)) return;
+      const replicas = context.record.deleting === false ? context.record.replicas : semanticZero(context);
+      const plan = planScale({ replicas, counts: context.counts, ordered: context.ordered, bucket: context.bucket, breaker: context.breaker, now: event.now }, context.policy);
+      enqueue.assign({ bucket: plan.bucket, ordered: context.ordered + plan.launch, deadline: context.record.deleting === false ? plan.wakeAt : context.deadline });
+      if (plan.launch > 0) enqueue.emit({ type: 'launch', count: plan.launch });
+      if (plan.retire > 0) enqueue.emit({ type: 'trim' });
+    }),
+    endRunning: enqueueActions(({ context, enqueue }) => {
+      if (context.leading && context.record.deleting === 'force' && context.counts.running > 0) enqueue.emit({ type: 'end-running' });
+    }),
+    remove: emit({ type: 'remove' } as PoolIntent),
+    awaitRemoval: assign(({ event }) => 'now' in event ? { deadline: event.now + REMOVE_RETRY_MS } : {}),
+  },
+}).createMachine({
+  id: 'pool',
+  type: 'parallel',
+  context: ({ input }) => ({
+    record: input.record, policy: input.policy, counts: NO_INSTANCES, ordered: 0,
+    bucket: { tokens: input.policy.refill.burst, at: input.now }, breaker: input.record.breaker,
+    leading: false, filledOnce: false, deadline: undefined,
+  }),
+  on: {
+    LEAD: { actions: ['lead', 'noteFilled', 'plan', 'endRunning'] },
+    FOLLOW: { actions: 'follow' },
+    RECORD: { actions: ['keepRecord', 'noteFilled', 'plan', 'endRunning'] },
+    INSTANCE_MOVED: { actions: ['count', 'noteFilled', 'plan', 'endRunning'] },
+    INSTANCE_STARTED: { actions: ['noteStarted', 'plan'] },
+    START_FAILED: { actions: ['noteFailure', 'plan'] },
+    LAUNCHES_DROPPED: { actions: ['dropOrdered', 'plan'] },
+    DEADLINE: { guard: 'due', actions: 'plan' },
+  },
+  states: {
+    lifecycle: {
+      initial: 'pending',
+      states: {
+        pending: { always: [{ guard: 'deleting', target: 'deleting' }, { guard: 'filled', target: 'active' }] },
+        active: { always: { guard: 'deleting', target: 'deleting' } },
+        deleting: {
+          initial: 'draining',
+          states: {
+            draining: { always: { guard: 'empty', target: 'removing' } },
+            removing: {
+              entry: ['remove', 'awaitRemoval'],
+              on: { REMOVE_UNSETTLED: { target: 'unremoved' }, DEADLINE: { guard: 'due', target: 'unremoved' } },
+            },
+            unremoved: { entry: 'awaitRemoval', on: { DEADLINE: { guard: 'due', target: 'removing' } } },
+          },
+          on: { REMOVED: { target: 'removed' } },
+        },
+        removed: { type: 'final' },
+      },
+    },
+    scale: {
+      initial: 'settled',
+      states: {
+        settled: { always: [{ guard: 'short', target: 'short' }, { guard: 'surplus', target: 'surplus' }] },
+        short: { always: [{ guard: 'exact', target: 'settled' }, { guard: 'surplus', target: 'surplus' }] },
+        surplus: { always: [{ guard: 'exact', target: 'settled' }, { guard: 'short', target: 'short' }] },
+      },
+    },
+    breaker: {
+      initial: 'closed',
+      states: {
+        closed: { always: { guard: 'tripped', target: 'open' } },
+        open: { always: { guard: ({ context }) => context.breaker.failures < context.policy.breaker.failures, target: 'closed' } },
+      },
+    },
+  },
+});
+
+/** How many unclaimed instances are too many now. */
+export const surplusOf = (context: PoolContext): number => Math.max(0, Math.min(-shortage(context), unclaimedOf(context.counts)));
+
+const semanticZero = (context: PoolContext): number =>
+  context.policy.replicaSemantics === 'total' ? context.counts.running : 0;
+
+const shortage = (context: PoolContext): number =>
+  (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
+  presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
+
+const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
+  counts.starting + ordered === 0 && presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
+
+const counted = (context: PoolContext, event: Extract<PoolEvent, { type: 'INSTANCE_MOVED' }>): Partial<PoolContext> => {
+  const counts = { ...context.counts };
+  if (event.from) counts[event.from] = Math.max(0, counts[event.from] - 1);
+  if (event.to) counts[event.to] += 1;
+  return { counts, ordered: event.ordered ? Math.max(0, context.ordered - 1) : context.ordered };
+};

@@ -1,0 +1,58 @@
+import type { Claim, EndReason, FinishedSandbox, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
+import type { SandboxContext } from './sandbox-events.ts';
+
+/** How long an unanswered effect waits before it is looked at again. */
+export const RETRY_MS = 1_000;
+
+/** How long a launch may stay unanswered before it is repeated under the same id. */
+export const LAUNCH_MS = 15_000;
+
+/** When the sandbox runs out, and why; undefined where it never does. A command under way holds off the idle timeout. */
+export const expiryOf = (claim: Claim, activeAt: number, working: number): { readonly at: number; readonly reason: EndReason } | undefined => {
+  const idleAt = claim.idleTimeoutMs > 0 && working === 0 ? activeAt + claim.idleTimeoutMs : Number.POSITIVE_INFINITY;
+  const lifeAt = claim.maxLifetimeMs > 0 ? claim.claimedAt + claim.maxLifetimeMs : Number.POSITIVE_INFINITY;
+  const at = Math.min(idleAt, lifeAt);
+  if (at === Number.POSITIVE_INFINITY) return undefined;
+  return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
+};
+
+/** The same tenant's same claim: what a record must show for a claim of unknown outcome to be ours. */
+export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean =>
+  a !== undefined && b !== undefined && a.claimedAt === b.claimedAt &&
+  a.owner.namespace === b.owner.namespace && a.owner.team === b.owner.team && a.owner.user === b.owner.user;
+
+const FAILURES: ReadonlySet<EndReason> = new Set(['start-failed', 'start-timeout', 'lost', 'exited', 'killed']);
+
+/** The wire status of a machine state. `claiming` is still Idle; an unclaimed instance that died shows Failed until it is cleared away. */
+export const statusOf = (state: string, context: SandboxContext): SandboxStatus => {
+  switch (state) {
+    // One that was told to end before its birth was known to have landed only waits to be cleared away.
+    case 'starting': return context.end ? 'Stopping' : 'Starting';
+    case 'idle':
+    case 'claiming': return 'Idle';
+    case 'running': return 'Running';
+    case 'completed': return 'Completed';
+    default: return context.record?.claim === undefined && context.end && FAILURES.has(context.end.reason) ? 'Failed' : 'Stopping';
+  }
+};
+
+/** The history record of a claimed instance that ended; undefined where nobody ever held it. */
+export const finishedOf = (context: SandboxContext, record: InstanceRecord | undefined): FinishedSandbox | undefined => {
+  if (!record?.claim) return undefined;
+  const at = context.gone?.at ?? record.claim.claimedAt;
+  return {
+    id: record.id,
+    poolUid: record.poolUid,
+    poolName: record.poolName,
+    owner: record.claim.owner,
+    claimedAt: record.claim.claimedAt,
+    startedAt: context.startedAt,
+    terminatedAt: at,
+    recycledAt: at,
+    cpu: record.cpu,
+    memory: record.memory,
+    containerImages: record.containerImages,
+    endReason: context.end?.reason ?? 'lost',
+    exitCode: context.end?.exitCode ?? null,
+  };
+};

@@ -1,0 +1,68 @@
+import type { Revision } from '../model/identifiers.ts';
+import type { Claim, End, EndReason, FinishedSandbox, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import type { InstanceDefinition } from '../model/template.ts';
+
+/** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
+export interface Birth {
+  readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
+  readonly definition: InstanceDefinition;
+}
+
+/** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
+export type SandboxInput =
+  | { readonly now: number; readonly birth: Birth }
+  | { readonly now: number; readonly fact: InstanceFact & { readonly record: InstanceRecord } };
+
+/** Times are milliseconds since the epoch. */
+export type SandboxEvent =
+  | { readonly type: 'LAUNCHED'; readonly record: InstanceRecord }
+  | { readonly type: 'LAUNCH_REFUSED'; readonly reason: string }
+  | { readonly type: 'LAUNCH_UNKNOWN'; readonly now: number }
+  | { readonly type: 'FACT'; readonly fact: InstanceFact; readonly now: number }
+  | { readonly type: 'CLAIM'; readonly claim: Claim; readonly now: number; readonly until: number }
+  | { readonly type: 'CLAIMED'; readonly record: InstanceRecord; readonly now: number }
+  | { readonly type: 'CLAIM_UNSETTLED'; readonly now: number }
+  | { readonly type: 'RETIRE'; readonly now: number }
+  | { readonly type: 'RETIRED'; readonly now: number }
+  | { readonly type: 'RETIRE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'END'; readonly reason: EndReason; readonly now: number }
+  | { readonly type: 'RELEASED'; readonly now: number }
+  | { readonly type: 'RELEASE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'AMENDED'; readonly record: InstanceRecord; readonly now: number }
+  | { readonly type: 'ACTIVE'; readonly now: number }
+  | { readonly type: 'WORK_BEGAN'; readonly now: number }
+  | { readonly type: 'WORK_ENDED'; readonly now: number }
+  | { readonly type: 'CLOSED' }
+  | { readonly type: 'CLOSE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'DEADLINE'; readonly now: number };
+
+/** Effects as plain data; the supervisor carries them out and answers with an event. */
+export type SandboxIntent =
+  | { readonly type: 'launch'; readonly birth: Birth }
+  | { readonly type: 'claim'; readonly claim: Claim; readonly seen: Revision }
+  | { readonly type: 'retire'; readonly seen: Revision }
+  | { readonly type: 'release'; readonly end: End }
+  /** An uncached look; answered by FACT. */
+  | { readonly type: 'look' }
+  /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
+  | { readonly type: 'close'; readonly finished?: FinishedSandbox }
+  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed'; readonly reason: string };
+
+export interface SandboxContext {
+  readonly id: string;
+  readonly poolUid: string;
+  /** Until the launch is known to have landed. */
+  readonly birth: Birth | undefined;
+  readonly record: InstanceRecord | undefined;
+  readonly startedAt: number | undefined;
+  readonly availableAt: number | undefined;
+  /** A claim under way, and when its request gives up. */
+  readonly claiming: { readonly claim: Claim; readonly until: number } | undefined;
+  readonly activeAt: number;
+  /** Commands under way: while there are any, it is not idle. */
+  readonly working: number;
+  readonly end: End | undefined;
+  readonly gone: { readonly at: number } | undefined;
+  /** Absolute; the supervisor sends DEADLINE at or after it. */
+  readonly deadline: number | undefined;
+}
