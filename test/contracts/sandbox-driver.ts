@@ -1,0 +1,181 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import {
+  DefinitionRefused, InstanceGone, RecordConflict, type ExecRequest, type SandboxDriver, type Terminal,
+} from '../../src/contracts/sandbox-driver.ts';
+import { FactLog } from '../support/fact-log.ts';
+import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+
+export interface DriverUnderTest {
+  readonly driver: SandboxDriver;
+  /** Ends the driver and everything that it started. */
+  close(): Promise<void>;
+}
+
+const command = (argv: readonly string[], part: Partial<ExecRequest> = {}): ExecRequest =>
+  ({ argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part });
+
+const until = async (terminal: Terminal, wanted: string): Promise<string> => {
+  let seen = '';
+  for await (const chunk of terminal.stream) {
+    seen += String(chunk);
+    if (seen.includes(wanted)) return seen;
+  }
+  throw new Error(`the terminal ended without ${wanted}: ${seen}`);
+};
+
+/** What every driver promises. `make` gives a fresh one, unwatched; `sh` need not run in it, only true, false, echo, cat. */
+export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnderTest>): void => {
+  describe(`SandboxDriver: ${name}`, () => {
+    let under: DriverUnderTest;
+    let driver: SandboxDriver;
+    let log: FactLog;
+
+    beforeEach(async () => {
+      under = await make();
+      driver = under.driver;
+      log = new FactLog();
+      await driver.watch(log.report);
+    });
+    afterEach(() => under.close());
+
+    const launched = async (order = anOrder()) => {
+      const record = await driver.launch(order);
+      await log.when(record.id, 'available');
+      return record;
+    };
+    const claimed = async () => {
+      const record = await launched();
+      return driver.claim(record.id, aClaim(), record.revision);
+    };
+
+    it('describes the isolation in force', () => {
+      expect(driver.describe().isolation).to.be.a('string').that.is.not.empty;
+      expect(driver.describe().ready).to.equal(true);
+    });
+
+    it('launches: the record is born idle, then starting, then available', async () => {
+      const order = anOrder();
+      const record = await driver.launch(order);
+      expect(record).to.deep.include({ ...order.record, state: 'idle' });
+      const fact = await log.when(record.id, 'available');
+      expect(fact.record).to.deep.equal(record);
+      expect(log.kinds(record.id)).to.deep.equal(['starting', 'available']);
+    });
+
+    it('makes one instance of an id that is launched twice', async () => {
+      const order = anOrder();
+      const [first, second] = await Promise.all([driver.launch(order), log.when(order.record.id, 'starting').then(() => driver.launch(order))]);
+      await log.when(order.record.id, 'available');
+      expect(second.id).to.equal(first.id);
+      expect(log.kinds(order.record.id).filter((kind) => kind === 'available')).to.have.lengthOf(1);
+    });
+
+    it('refuses more than one container, and an image that is not there, naming the field', () => {
+      const one = aDefinition();
+      const two = { ...one, containers: [...one.containers, ...one.containers] };
+      expect(() => driver.check(two)).to.throw(DefinitionRefused, 'spec.containers');
+      expect(() => driver.check(aDefinition({ image: 'ghost' }))).to.throw(DefinitionRefused, 'spec.containers[0].image');
+      expect(() => driver.check(one)).not.to.throw();
+    });
+
+    it('lets one of two claims of the same revision through', async () => {
+      const record = await launched();
+      const results = await Promise.allSettled([
+        driver.claim(record.id, aClaim(), record.revision),
+        driver.claim(record.id, aClaim({ claimedAt: 2 }), record.revision),
+      ]);
+      const kept = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      const lost = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      expect(kept).to.have.lengthOf(1);
+      expect(lost[0]).to.be.instanceOf(RecordConflict);
+      expect((await driver.read(record.id)).record).to.deep.equal(kept[0]);
+    });
+
+    it('amends the idle timeout of a claimed record, at the revision seen', async () => {
+      const record = await claimed();
+      const amended = await driver.amend(record.id, { idleTimeoutMs: 5_000 }, record.revision);
+      expect(amended.claim?.idleTimeoutMs).to.equal(5_000);
+      expect(await rejection(driver.amend(record.id, { idleTimeoutMs: 1 }, record.revision))).to.be.instanceOf(RecordConflict);
+    });
+
+    it('retires an idle instance: its record is gone at once, then its process', async () => {
+      const record = await launched();
+      await driver.retire(record.id, record.revision);
+      expect((await driver.read(record.id)).record).to.equal(undefined);
+      const gone = await log.when(record.id, 'gone');
+      expect(gone.record).to.equal(undefined);
+    });
+
+    it('does not retire an instance that was claimed meanwhile', async () => {
+      const record = await claimed();
+      expect(await rejection(driver.retire(record.id, 'an older revision'))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.retire(record.id, record.revision))).to.be.instanceOf(RecordConflict);
+      expect((await driver.read(record.id)).vitals.kind).to.equal('available');
+    });
+
+    it('releases a claimed instance: noted at once, gone with its record, the first end standing', async () => {
+      const record = await claimed();
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await driver.release(record.id, { reason: 'idle-timeout', exitCode: null });
+      const gone = await log.when(record.id, 'gone');
+      expect(gone.record).to.deep.include({ state: 'ending', end: { reason: 'deleted', exitCode: null } });
+    });
+
+    it('forgets a record once, and counts an unknown id as done', async () => {
+      const record = await claimed();
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await log.when(record.id, 'gone');
+      await driver.forget(record.id);
+      await driver.forget(record.id);
+      await driver.release(v7(), { reason: 'deleted', exitCode: null });
+      expect((await driver.read(record.id)).record).to.equal(undefined);
+    });
+
+    it('answers for an id that nobody knows: no record, gone', async () => {
+      const fact = await driver.read(v7());
+      expect(fact.record).to.equal(undefined);
+      expect(fact.vitals.kind).to.equal('gone');
+    });
+
+    it('executes commands: output, input and exit code', async () => {
+      const { id } = await launched();
+      const signal = new AbortController().signal;
+      expect(await driver.exec(id, command(['true']), signal)).to.deep.include({ exitCode: 0, timedOut: false, truncated: false });
+      expect((await driver.exec(id, command(['false']), signal)).exitCode).to.equal(1);
+      expect(String((await driver.exec(id, command(['echo', 'a', 'b']), signal)).stdout)).to.equal('a b\n');
+      expect(String((await driver.exec(id, command(['cat'], { stdin: 'typed' }), signal)).stdout)).to.equal('typed');
+      expect((await driver.exec(id, command(['no-such-command']), signal)).exitCode).to.equal(127);
+    });
+
+    it('rejects exec and attach on what is not there with InstanceGone', async () => {
+      expect(await rejection(driver.exec(v7(), command(['true']), new AbortController().signal))).to.be.instanceOf(InstanceGone);
+      expect(await rejection(driver.attach(v7(), { argv: ['cat'], cols: 80, rows: 24 }))).to.be.instanceOf(InstanceGone);
+      const record = await claimed();
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await log.when(record.id, 'gone');
+      expect(await rejection(driver.exec(record.id, command(['true']), new AbortController().signal))).to.be.instanceOf(InstanceGone);
+    });
+
+    it('attaches a terminal that carries bytes both ways and ends with an exit code', async () => {
+      const { id } = await launched();
+      const terminal = await driver.attach(id, { argv: ['cat'], cols: 80, rows: 24 });
+      terminal.resize(100, 30);
+      terminal.stream.write('over and out\r');
+      await until(terminal, 'over and out');
+      terminal.close();
+      terminal.close();
+      expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 0);
+    });
+
+    it('ends the terminals of an instance that ends', async () => {
+      const record = await claimed();
+      const terminal = await driver.attach(record.id, { argv: ['cat'], cols: 80, rows: 24 });
+      terminal.stream.resume();
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await log.when(record.id, 'gone');
+      await terminal.exit;
+    });
+  });
+};

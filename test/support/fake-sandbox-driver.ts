@@ -1,0 +1,276 @@
+import { Duplex } from 'node:stream';
+import {
+  DefinitionRefused, InstanceGone,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LaunchOrder, type SandboxDriver, type Terminal, type TerminalRequest,
+} from '../../src/contracts/sandbox-driver.ts';
+import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
+import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
+import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { InstanceDefinition } from '../../src/model/template.ts';
+import { MemoryInstanceRecords } from './memory-instance-records.ts';
+
+type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach';
+
+export interface FakeDriverOptions {
+  /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
+  readonly startsByItself?: boolean;
+  /** Ended instances are gone by themselves (default), or wait for `end`. */
+  readonly endsByItself?: boolean;
+  /** The driver's own record writes come as facts too, as a cluster's watch has it. */
+  readonly reportsWrites?: boolean;
+  readonly now?: () => number;
+  /** Shared by two drivers, it plays a restart. */
+  readonly records?: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
+}
+
+/**
+ * A working driver without processes, for whatever stands above it. Facts come on a later turn of the event loop, as
+ * from a real one. Faults: `records.failNext(...)` for conflicts and unknown outcomes, `failNext` for any error,
+ * `hold`/`letGo` for slowness. `true`, `false`, `echo` and `cat` can be executed; a terminal echoes what is typed.
+ */
+export class FakeSandboxDriver implements SandboxDriver {
+  readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
+  /** Every call, as `operation id`, in order. */
+  readonly calls: string[] = [];
+  description: DriverDescription = { isolation: 'fake', warnings: [], ready: true };
+  onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
+  readonly terminals: FakeTerminal[] = [];
+
+  readonly #options: FakeDriverOptions;
+  readonly #now: () => number;
+  readonly #vitals = new Map<InstanceId, Vitals>();
+  readonly #errors = new Map<Operation, Error[]>();
+  readonly #held = new Map<Operation, { readonly released: Promise<void>; readonly letGo: () => void }>();
+  #report: ((fact: InstanceFact) => void) | undefined;
+  #facts: Promise<void> = Promise.resolve();
+
+  constructor(options: FakeDriverOptions = {}) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.records = options.records ?? new MemoryInstanceRecords();
+  }
+
+  /** The next call of `operation` rejects with `error`, and does nothing. */
+  failNext(operation: Operation, error: Error): void {
+    this.#errors.set(operation, [...(this.#errors.get(operation) ?? []), error]);
+  }
+
+  /** Calls of `operation` wait, before they do anything, until `letGo`. */
+  hold(operation: Operation): void {
+    this.#held.set(operation, aGate());
+  }
+
+  letGo(operation: Operation): void {
+    this.#held.get(operation)?.letGo();
+    this.#held.delete(operation);
+  }
+
+  becomeAvailable(id: InstanceId): void {
+    this.#set(id, { kind: 'available', startedAt: this.#now() });
+  }
+
+  becomeUnavailable(id: InstanceId, reason = 'not answering'): void {
+    const startedAt = this.#startedAt(id);
+    this.#set(id, { kind: 'unavailable', startedAt, reason });
+  }
+
+  /** The process ends, by itself or at last. */
+  end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited'): void {
+    for (const terminal of this.terminals.filter((candidate) => candidate.instance === id)) terminal.close();
+    this.#vitals.delete(id);
+    this.#later(id, { kind: 'gone', exitCode, reason });
+  }
+
+  /** Resolves once every fact so far was reported. */
+  settled(): Promise<void> {
+    return this.#facts;
+  }
+
+  running(): readonly InstanceId[] {
+    return [...this.#vitals.keys()];
+  }
+
+  describe(): DriverDescription {
+    return this.description;
+  }
+
+  async watch(report: (fact: InstanceFact) => void): Promise<void> {
+    this.#report = report;
+    const all = await this.records.all();
+    const known = new Set(all.map(({ record }) => record.id));
+    for (const { record } of all) report({ id: record.id, record, vitals: this.#vitalsOf(record.id) });
+    for (const id of this.#vitals.keys()) if (!known.has(id)) this.#vitals.delete(id);
+  }
+
+  check(definition: InstanceDefinition): void {
+    if (definition.containers.length !== 1) throw new DefinitionRefused('spec.containers: exactly one is supported');
+    if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
+  }
+
+  async launch(order: LaunchOrder): Promise<InstanceRecord> {
+    const { id } = order.record;
+    await this.#enter('launch', id);
+    this.check(order.definition);
+    const existing = await this.records.read(id);
+    const record = existing?.record ?? await this.records.birth(order.record, order.definition);
+    if (!this.#vitals.has(id)) {
+      this.#set(id, { kind: 'starting' });
+      if (this.#options.startsByItself ?? true) this.becomeAvailable(id);
+    }
+    return record;
+  }
+
+  async claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord> {
+    await this.#enter('claim', id);
+    return this.#written(await this.records.claim(id, claim, seen));
+  }
+
+  async amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {
+    await this.#enter('amend', id);
+    return this.#written(await this.records.amend(id, change.idleTimeoutMs, seen));
+  }
+
+  async retire(id: InstanceId, seen: Revision): Promise<void> {
+    await this.#enter('retire', id);
+    await this.records.retire(id, seen);
+    this.#endByItself(id);
+  }
+
+  async release(id: InstanceId, end: End): Promise<void> {
+    await this.#enter('release', id);
+    const record = await this.records.release(id, end);
+    if (record) this.#written(record);
+    this.#endByItself(id);
+  }
+
+  async forget(id: InstanceId): Promise<void> {
+    await this.#enter('forget', id);
+    await this.records.forget(id);
+  }
+
+  async read(id: InstanceId): Promise<InstanceFact> {
+    await this.#enter('read', id);
+    const stored = await this.records.read(id);
+    return { id, record: stored?.record, vitals: this.#vitalsOf(id) };
+  }
+
+  async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    await this.#enter('exec', id);
+    signal.throwIfAborted();
+    this.#mustRun(id);
+    const outcome = await this.onExec(id, request);
+    return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 1, ...outcome };
+  }
+
+  async attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
+    await this.#enter('attach', id);
+    this.#mustRun(id);
+    const terminal = new FakeTerminal(id, request);
+    this.terminals.push(terminal);
+    return terminal;
+  }
+
+  async stop(): Promise<void> {
+    this.#report = undefined;
+    for (const terminal of this.terminals.splice(0)) terminal.close(null);
+  }
+
+  async #enter(operation: Operation, id: InstanceId): Promise<void> {
+    this.calls.push(`${operation} ${id}`);
+    await this.#held.get(operation)?.released;
+    const error = this.#errors.get(operation)?.shift();
+    if (error) throw error;
+  }
+
+  #mustRun(id: InstanceId): void {
+    const vitals = this.#vitalsOf(id);
+    if (vitals.kind !== 'available' && vitals.kind !== 'unavailable') throw new InstanceGone(`${id} is not running`);
+  }
+
+  #endByItself(id: InstanceId): void {
+    if (this.#vitals.has(id) && (this.#options.endsByItself ?? true)) this.end(id, 137, 'killed');
+  }
+
+  #written(record: InstanceRecord): InstanceRecord {
+    if (this.#options.reportsWrites) this.#later(record.id, this.#vitalsOf(record.id));
+    return record;
+  }
+
+  #vitalsOf(id: InstanceId): Vitals {
+    return this.#vitals.get(id) ?? { kind: 'gone', exitCode: null, reason: 'no such process' };
+  }
+
+  #startedAt(id: InstanceId): number {
+    const vitals = this.#vitals.get(id);
+    return vitals && 'startedAt' in vitals ? vitals.startedAt : this.#now();
+  }
+
+  #set(id: InstanceId, vitals: Vitals): void {
+    this.#vitals.set(id, vitals);
+    this.#later(id, vitals);
+  }
+
+  #later(id: InstanceId, vitals: Vitals): void {
+    this.#facts = this.#facts.then(async () => {
+      const stored = await this.records.read(id);
+      this.#report?.({ id, record: stored?.record, vitals });
+    });
+  }
+}
+
+/** Echoes what is typed; `\x04` (end of input) ends it with 0. */
+export class FakeTerminal implements Terminal {
+  readonly instance: InstanceId;
+  readonly argv: readonly string[];
+  readonly stream: Duplex;
+  readonly exit: Promise<number | null>;
+  readonly signals: string[] = [];
+  size: { readonly cols: number; readonly rows: number };
+  readonly #exited: (exitCode: number | null) => void;
+
+  constructor(instance: InstanceId, request: TerminalRequest) {
+    this.instance = instance;
+    this.argv = request.argv;
+    this.size = { cols: request.cols, rows: request.rows };
+    let exited: (exitCode: number | null) => void = () => {};
+    this.exit = new Promise((resolve) => { exited = resolve; });
+    this.#exited = exited;
+    let resume: (() => void) | undefined;
+    this.stream = new Duplex({
+      read: () => { resume?.(); resume = undefined; },
+      write: (chunk: Buffer, _encoding, done) => {
+        if (chunk.includes(4)) this.close(0);
+        else if (this.stream.push(chunk)) done();
+        else resume = done;
+      },
+    });
+  }
+
+  resize(cols: number, rows: number): void {
+    this.size = { cols, rows };
+  }
+
+  signal(name: string): void {
+    this.signals.push(name);
+  }
+
+  close(exitCode: number | null = 129): void {
+    if (!this.stream.readableEnded && !this.stream.destroyed) this.stream.push(null);
+    this.#exited(exitCode);
+  }
+}
+
+const pretend = async (request: ExecRequest): Promise<Partial<ExecOutcome>> => {
+  const [command, ...args] = request.argv;
+  if (command === 'true') return {};
+  if (command === 'false') return { exitCode: 1 };
+  if (command === 'echo') return { stdout: Buffer.from(`${args.join(' ')}\n`) };
+  if (command === 'cat') return { stdout: Buffer.from(request.stdin ?? '') };
+  return { exitCode: 127, stderr: Buffer.from(`${command}: not found\n`) };
+};
+
+const aGate = (): { readonly released: Promise<void>; readonly letGo: () => void } => {
+  let letGo: () => void = () => {};
+  const released = new Promise<void>((resolve) => { letGo = resolve; });
+  return { released, letGo };
+};
