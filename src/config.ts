@@ -1,0 +1,116 @@
+import { homedir } from 'node:os';
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { environmentLayer, type Fault, fileLayer, flagLayer, type Layer, type NamedTexts } from './config/layers.ts';
+import { type Config, ConfigSchema } from './config/schema.ts';
+import { listSettings, type Setting } from './config/settings.ts';
+
+export type { Config, Fault, NamedTexts };
+
+/** The configuration has faults. `faults` holds every one; the message is a line for each. */
+export class ConfigFaults extends Error {
+  override readonly name = 'ConfigFaults';
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(({ setting, origin, problem }) => (setting === '' ? `${origin} ${problem}` : `${setting} ${problem} (${origin})`)).join('\n'));
+    this.faults = faults;
+  }
+}
+
+export interface ConfigSources {
+  /** A command's options by name, as commander gives them: `dataDir`, `config`. */
+  readonly argvOptions?: NamedTexts;
+  readonly env?: NamedTexts;
+  /** YAML files, the later over the earlier; the file of `--config` or SANDPOOL_CONFIG comes after them. */
+  readonly files?: readonly string[];
+}
+
+export interface LoadedConfig {
+  readonly config: Config;
+  /** Where each setting's value came from, by its path: a file, a variable, a flag, or `default`. */
+  readonly origins: Readonly<Record<string, string>>;
+}
+
+/** A flag of `serve`, as commander wants it; its value is always text. */
+export interface ConfigFlag {
+  readonly flags: string;
+  readonly description: string;
+}
+
+/** This process's environment: the one place that reads it. */
+export const environment = (): NamedTexts => process.env;
+
+/**
+ * The settings from files, then SANDPOOL_* variables, then flags, the later over the earlier.
+ * Throws ConfigFaults with all that is wrong in any of them.
+ */
+export const loadConfig = ({ argvOptions = {}, env = environment(), files = [DEFAULT_FILE] }: ConfigSources = {}): LoadedConfig => {
+  const settings = listSettings();
+  const chosen = argvOptions['config'] ?? nonEmpty(env['SANDPOOL_CONFIG']);
+  const layers: readonly Layer[] = [
+    { values: new Map([['dataDir', { value: defaultDataDir(env), origin: 'default' }]]), faults: [] },
+    ...[...files, ...(chosen === undefined ? [] : [resolve(chosen)])].map((file) => fileLayer(file, settings)),
+    environmentLayer(env, settings, NOT_SETTINGS),
+    flagLayer(argvOptions, settings),
+  ];
+  const values = new Map(layers.flatMap((layer) => [...layer.values]));
+  const origins = Object.fromEntries([...values].map(([path, { origin }]) => [path, origin === DEFAULT_FILE ? 'default' : origin]));
+  const parsed = ConfigSchema.safeParse(treeOf(values, settings));
+  const faults = layers.flatMap((layer) => layer.faults);
+  if (!parsed.success) {
+    faults.push(...parsed.error.issues.map((issue): Fault => {
+      const setting = settings.find(({ path }) => `${issue.path.join('.')}.`.startsWith(`${path}.`))?.path ?? issue.path.join('.');
+      return values.has(setting)
+        ? { setting, origin: origins[setting] ?? '', problem: issue.message }
+        : { setting, origin: 'no source', problem: 'is not set' };
+    }));
+  }
+  if (faults.length > 0 || !parsed.success) throw new ConfigFaults(faults);
+  return { config: parsed.data, origins };
+};
+
+/** The data folder alone, for a command that looks for the local daemon: flag, SANDPOOL_DATA_DIR, SANDPOOL_CONFIG, default. */
+export const dataDirFrom = (env: NamedTexts, flag?: string): string => {
+  const named = flag ?? nonEmpty(env['SANDPOOL_DATA_DIR']);
+  if (named !== undefined) return resolve(named);
+  return nonEmpty(env['SANDPOOL_CONFIG']) === undefined ? defaultDataDir(env) : loadConfig({ env }).config.dataDir;
+};
+
+/** `--config`, then one flag a setting. */
+export const configFlags = (): readonly ConfigFlag[] => [
+  { flags: '--config <file>', description: 'A YAML file of settings; see config/default.yaml. [SANDPOOL_CONFIG]' },
+  ...listSettings().map(({ flag, kind, variable, description }) => ({
+    flags: `${flag} <${kind}>`,
+    description: `${description} [${variable}]`,
+  })),
+];
+
+const DEFAULT_FILE = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
+
+/** What the command line reads for itself, and what Kubernetes sets for a service that is called sandpool. */
+const NOT_SETTINGS = /^SANDPOOL_(CONFIG|URL|API_KEY|KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
+
+const defaultDataDir = (env: NamedTexts): string =>
+  process.getuid?.() === 0 ? '/var/lib/sandpool' : resolve(nonEmpty(env['HOME']) ?? homedir(), '.local/share/sandpool');
+
+/** Every group is there, so that a missing setting is named itself. Only known paths become keys. */
+const treeOf = (values: Layer['values'], settings: readonly Setting[]): unknown => {
+  const groups = new Map<string, Record<string, unknown>>();
+  const root: Record<string, unknown> = {};
+  for (const { path } of settings) {
+    const [key = '', below] = path.split('.');
+    const value = values.get(path)?.value;
+    if (below === undefined) {
+      if (value !== undefined) root[key] = value;
+      continue;
+    }
+    const group = groups.get(key) ?? {};
+    groups.set(key, group);
+    root[key] = group;
+    if (value !== undefined) group[below] = value;
+  }
+  return root;
+};

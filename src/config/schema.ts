@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { parseDuration } from '../model/durations.ts';
+import { isDnsLabel } from '../model/identifiers.ts';
+
+/**
+ * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve --help` repeat word
+ * for word. Defaults stand in config/default.yaml alone. Durations are text here and whole milliseconds once parsed.
+ */
+
+const DAY_MS = 24 * 3_600_000;
+
+const label = (description: string) =>
+  z.string('must be text').refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens').meta({ description });
+
+/** A relative one is taken from the folder of the file that names it, else from the working folder. */
+const path = (description: string) =>
+  z.string('must be text').min(1, 'must not be empty').max(4_096)
+    .refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ description, kind: 'path' });
+
+const whole = (least: number, most: number, description: string) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.number(error).int(error).min(least, error).max(most, error).meta({ description });
+};
+
+const duration = (least: number, most: number, description: string) =>
+  z.string('must be a duration such as 90s, 30m or 1h30m').transform((value, context) => {
+    const milliseconds = parseDuration(value);
+    if (milliseconds === undefined) context.addIssue('must be a duration such as 90s, 30m or 1h30m');
+    else if (milliseconds < least || milliseconds > most) context.addIssue(`must be a duration from ${least / 1_000}s to ${most / 1_000}s`);
+    else return milliseconds;
+    return z.NEVER;
+  }).meta({ description });
+
+const choice = <const T extends readonly [string, ...string[]]>(allowed: T, description: string) =>
+  z.enum(allowed, `must be one of ${allowed.join(', ')}`).meta({ description });
+
+const listener = (description: string) =>
+  z.string('must be HOST:PORT, in quotes').transform((value, context) => {
+    const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9.-]{1,253})):(\d{1,5})$/.exec(value);
+    const host = match?.[1] ?? match?.[2];
+    if (host !== undefined && Number(match?.[3]) <= 65_535) return { host, port: Number(match?.[3]) };
+    context.addIssue('must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535');
+    return z.NEVER;
+  }).meta({ description });
+
+const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined);
+
+const origin = z.string().refine((value) => {
+  const url = parseUrl(value);
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
+}, 'must be an origin such as https://console.example.com, without a path');
+
+const baseUrl = (description: string) =>
+  z.string('must be text').transform((value, context) => {
+    const url = parseUrl(value);
+    if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '') {
+      return url.href.replace(/\/+$/, '');
+    }
+    context.addIssue('must be an http or https URL without user, query and fragment');
+    return z.NEVER;
+  }).meta({ description });
+
+export const ConfigSchema = z.strictObject({
+  listen: listener('Address and port that the REST API listens on.'),
+  baseUrl: baseUrl('URL that clients reach the daemon by, where it differs from the listener.').optional(),
+  dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
+  templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
+  logLevel: choice(['auto', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
+  clusterId: label('Name of this cluster in paths and in a fleet.'),
+  namespacePattern: z.string('must be text').refine((value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
+    'must hold {team}, and be a DNS-1123 label once it is filled in').meta({ description: 'Namespace of a team.' }),
+  isolation: choice(['auto', 'none'], 'auto isolates by bubblewrap and refuses to start without it; none runs bare processes, for trials only.'),
+  uidRange: z.strictObject({
+    first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
+    count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
+  }),
+  pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
+  parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
+  refill: z.strictObject({
+    perSecond: whole(1, 10_000, 'Launches per second, over all pools.'),
+    burst: whole(1, 10_000, 'Launches at once after a quiet time.'),
+  }),
+  pool: z.strictObject({
+    replicaSemantics: choice(['total', 'idle'], 'What replicas counts: total is idle, starting and running; idle is the unclaimed ones.'),
+  }),
+  breaker: z.strictObject({
+    failures: whole(1, 100, 'Start failures in a row after which a pool stops starting for a while.'),
+    firstPauseSeconds: whole(1, 3_600, 'The first pause; each further one is twice as long.'),
+    maxPauseSeconds: whole(1, 86_400, 'The longest pause.'),
+  }).refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, { path: ['firstPauseSeconds'], error: 'must not exceed breaker.maxPauseSeconds' }),
+  quotas: z.strictObject({
+    sandboxes: whole(0, 1_000_000, 'Running sandboxes that one user may have.'),
+    pools: whole(0, 100_000, 'Pools that one user may have.'),
+    replicas: whole(0, 1_000_000, 'Replicas that one user may ask for, over all pools.'),
+  }),
+  keys: z.strictObject({
+    defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),
+    maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
+  }).refine((group) => group.defaultLifetime <= group.maxLifetime, { path: ['defaultLifetime'], error: 'must not exceed keys.maxLifetime' }),
+  history: z.strictObject({
+    listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),
+    retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
+  }).refine((group) => group.listWindow <= group.retention, { path: ['listWindow'], error: 'must not exceed history.retention' }),
+  terminal: z.strictObject({
+    allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
+      .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),
+  }),
+  defaultPool: z.strictObject({
+    name: label('Pool that the first start makes for the tenant key.'),
+    replicas: whole(0, 10_000, 'Its replicas.'),
+    template: label('Its template.'),
+  }),
+});
+
+/** Durations in milliseconds; `dataDir` and `templatesDir` absolute. */
+export type Config = z.infer<typeof ConfigSchema>;

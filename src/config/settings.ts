@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { ConfigSchema } from './schema.ts';
+
+/** One setting and its three forms: the YAML key, the environment variable, the flag. All derive from the key's path. */
+export interface Setting {
+  /** `uidRange.first` */
+  readonly path: string;
+  /** `SANDPOOL_UID_RANGE_FIRST` */
+  readonly variable: string;
+  /** `--uid-range-first` */
+  readonly flag: string;
+  /** The flag's name among a command's options: `uidRangeFirst`. */
+  readonly option: string;
+  readonly kind: 'text' | 'number' | 'list' | 'path';
+  readonly description: string;
+}
+
+/** Every leaf of the schema, in its order. */
+export const listSettings = (): readonly Setting[] => leavesOf(ConfigSchema, []);
+
+const leavesOf = (group: z.ZodObject, above: readonly string[]): Setting[] =>
+  Object.entries(group.shape).flatMap(([key, schema]) => {
+    const path = [...above, key];
+    return schema instanceof z.ZodObject ? leavesOf(schema, path) : [settingOf(path, schema)];
+  });
+
+const settingOf = (path: readonly string[], schema: z.core.$ZodType): Setting => {
+  const { type, kind, description } = z.toJSONSchema(schema, { io: 'input' });
+  const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase());
+  return {
+    path: path.join('.'),
+    variable: `SANDPOOL_${words.join('_').toUpperCase()}`,
+    flag: `--${words.join('-')}`,
+    option: words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join(''),
+    kind: kind === 'path' ? 'path' : type === 'integer' || type === 'number' ? 'number' : type === 'array' ? 'list' : 'text',
+    description: description ?? '',
+  };
+};

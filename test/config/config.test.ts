@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config.ts';
+import { listSettings } from '../../src/config/settings.ts';
+
+const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);
+
+describe('the configuration', () => {
+  let folder: string;
+
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-config-')); });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const aFile = (text: string): string => {
+    const file = join(folder, 'my.yaml');
+    writeFileSync(file, text);
+    return file;
+  };
+
+  const faultsOf = (load: () => unknown): string[] => {
+    try {
+      load();
+    } catch (error) {
+      if (error instanceof ConfigFaults) return error.message.split('\n');
+      throw error;
+    }
+    return [];
+  };
+
+  it('has the documented defaults without any file, variable or flag', () => {
+    const { config } = loadConfig({ env: {} });
+
+    expect(config.listen).to.deep.equal({ host: '127.0.0.1', port: 8080 });
+    expect(config.clusterId).to.equal('local');
+    expect(config.namespacePattern).to.equal('{team}');
+    expect(config.pidsMax).to.equal(256);
+    expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 50, replicas: 2000 });
+    expect(config.keys).to.deep.equal({ defaultLifetime: 90 * 86_400_000, maxLifetime: 365 * 86_400_000 });
+    expect(config.history).to.deep.equal({ listWindow: 86_400_000, retention: 7 * 86_400_000 });
+    expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, template: 'default' });
+    expect(config.templatesDir).to.match(/\/config\/templates$/);
+    expect(config).to.not.have.property('baseUrl');
+  });
+
+  it('lets a flag go before a variable, a variable before a file, a file before the default', () => {
+    const file = aFile('pidsMax: 11\nparallelStarts: 12\nclusterId: c13\nquotas: { pools: 14 }\n');
+
+    const { config, origins } = loadConfig({
+      argvOptions: { config: file, pidsMax: '31' },
+      env: { SANDPOOL_PIDS_MAX: '21', SANDPOOL_PARALLEL_STARTS: '22' },
+    });
+
+    expect(config).to.include({ pidsMax: 31, parallelStarts: 22, clusterId: 'c13' });
+    expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 14, replicas: 2000 });
+    expect(origins).to.include({ pidsMax: '--pids-max', parallelStarts: 'SANDPOOL_PARALLEL_STARTS', clusterId: file, listen: 'default' });
+  });
+
+  it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {
+    const file = aFile('pidsMax: 77\n');
+
+    expect(loadConfig({ env: { SANDPOOL_CONFIG: file } }).config.pidsMax).to.equal(77);
+    expect(loadConfig({ argvOptions: { config: file }, env: { SANDPOOL_CONFIG: '/no/such' } }).config.pidsMax).to.equal(77);
+  });
+
+  it('reports every fault of every source at once, each with its setting and its origin', () => {
+    const file = aFile('pidsMax: many\nquotas:\n  sandboxs: 5\nlistne: "x"\nbreaker: 3\nhistory: { listWindow: 200h }\n');
+
+    const faults = faultsOf(() => loadConfig({
+      argvOptions: { config: file, isolation: 'some', listen: '8080' },
+      env: { SANDPOOL_REFILL_BURST: 'lots', SANDPOOL_QUOTA: '3', SANDPOOL_KEYS_MAX_LIFETIME: '1h' },
+    }));
+
+    expect(faults).to.have.members([
+      `quotas.sandboxs is no setting (${file})`,
+      `listne is no setting (${file})`,
+      `breaker must be a group of settings (${file})`,
+      'SANDPOOL_QUOTA is no setting (the environment)',
+      `pidsMax must be a whole number from 8 to 32768 (${file})`,
+      'isolation must be one of auto, none (--isolation)',
+      'listen must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535 (--listen)',
+      'refill.burst must be a whole number from 1 to 10000 (SANDPOOL_REFILL_BURST)',
+      `history.listWindow must not exceed history.retention (${file})`,
+      'keys.defaultLifetime must not exceed keys.maxLifetime (default)',
+    ]);
+  });
+
+  it('refuses a file that is missing, not YAML, or says a thing twice, without quoting it', () => {
+    const load = (file: string) => faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
+
+    expect(load(join(folder, 'none.yaml'))[0]).to.match(/none\.yaml can't be read: ENOENT/);
+    for (const text of ['a: [secret', 'pidsMax: 100\npidsMax: 200\nx: secret\n']) {
+      const faults = load(aFile(text));
+      expect(faults).to.have.length.greaterThan(0);
+      expect(faults.join('\n')).to.match(/at line \d/).and.not.include('secret');
+    }
+    expect(load(aFile('- 1\n'))).to.deep.equal([`${join(folder, 'my.yaml')} must be a group of settings`]);
+  });
+
+  it('names a setting that no source gives', () => {
+    expect(faultsOf(() => loadConfig({ env: {}, files: [] }))).to.include('pidsMax is not set (no source)');
+  });
+
+  it('never takes a prototype key for a setting', () => {
+    const file = aFile('__proto__: { pidsMax: 9 }\nconstructor: 1\nquotas: { __proto__: { pools: 1 } }\n');
+
+    const faults = faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
+
+    expect(faults).to.have.length(3);
+  });
+
+  it('reads lists, addresses and paths from text', () => {
+    const { config } = loadConfig({
+      argvOptions: { dataDir: 'here', listen: '[::1]:0' },
+      env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81', SANDPOOL_BASE_URL: 'https://pool.example/', SANDPOOL_PIDS_MAX: '' },
+    });
+
+    expect(config.terminal.allowedOrigins).to.deep.equal(['https://a.example', 'http://b.example:81']);
+    expect(config.listen).to.deep.equal({ host: '::1', port: 0 });
+    expect(config.dataDir).to.equal(join(process.cwd(), 'here'));
+    expect(config.baseUrl).to.equal('https://pool.example');
+    expect(config.pidsMax).to.equal(256);
+  });
+
+  it('takes a relative path in a file from the folder of that file', () => {
+    const file = aFile('dataDir: data\ntemplatesDir: ../t\n');
+
+    const { config } = loadConfig({ argvOptions: { config: file }, env: {} });
+
+    expect(config.dataDir).to.equal(join(folder, 'data'));
+    expect(config.templatesDir).to.equal(join(folder, '../t'));
+  });
+
+  it('does not mind the variables that Kubernetes sets for a service called sandpool', () => {
+    expect(() => loadConfig({ env: { SANDPOOL_SERVICE_HOST: '10.0.0.1', SANDPOOL_PORT_8080_TCP: 'tcp://10.0.0.1:8080' } })).to.not.throw();
+  });
+
+  it('documents every setting in config/default.yaml, with its variable and its flag, in order', () => {
+    const lines = readFileSync(DEFAULT_FILE, 'utf8').split('\n').map((line) => line.trim());
+    const documented = lines.filter((line) => /^# SANDPOOL_\w+ {2}--/.test(line));
+
+    expect(documented).to.deep.equal(listSettings().map(({ variable, flag }) => `# ${variable}  ${flag}`));
+    for (const { description } of listSettings()) expect(lines).to.include(`# ${description}`);
+  });
+
+  it('has one flag for each setting, and --config', () => {
+    const flags = configFlags().map(({ flags: text }) => text.split(' ')[0]);
+
+    expect(flags).to.deep.equal(['--config', ...listSettings().map(({ flag }) => flag)]);
+    expect(new Set(flags).size).to.equal(flags.length);
+    expect(flags).to.include.members(['--data-dir', '--listen', '--uid-range-first', '--pool-replica-semantics']);
+  });
+
+  it('finds the data folder by flag, variable, file and default, in that order', () => {
+    const file = aFile('dataDir: /from/file\n');
+
+    expect(dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file }, '/from/flag')).to.equal('/from/flag');
+    expect(dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file })).to.equal('/from/variable');
+    expect(dataDirFrom({ SANDPOOL_CONFIG: file })).to.equal('/from/file');
+    expect(dataDirFrom({ HOME: '/home/someone' })).to.equal(process.getuid?.() === 0 ? '/var/lib/sandpool' : '/home/someone/.local/share/sandpool');
+  });
+});
