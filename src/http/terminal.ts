@@ -1,0 +1,134 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Socket } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import type { OpenTerminal, OpenTerminalRequest, Operations } from '../operations/operations.ts';
+import {
+  badHandshake, draining, internalError, refuseUpgrade, upgradeRefusalOf, upgradeRequestId, type UpgradeRefusal,
+} from './terminal-refusals.ts';
+import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
+import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './terminal-session.ts';
+
+export interface TerminalDeps extends TerminalRules {
+  readonly operations: Pick<Operations, 'openTerminal'>;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+export interface TerminalUpgrades {
+  /** For the server's `upgrade` event: opens a terminal, or answers why not and closes the socket. Never throws. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Ends every terminal with 1012 and refuses new ones; resolves when all are closed, in about 3 s at most. May be repeated. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Upgrades that wait for their terminal at once; more are told to come back. */
+const MAX_PENDING = 256;
+const OPEN_DEADLINE_MS = 10_000;
+const KEEP_ALIVE_MS = 20_000;
+
+/** The WebSocket terminal: `GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal`. */
+export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
+  const options = {
+    noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES,
+    autoPong: false, closeTimeout: SLOW_CLOSE_MS, handleProtocols: chooseProtocol,
+  };
+  const server = new WebSocketServer(options);
+  const sessions = new Set<TerminalSession>();
+  const pending = new Set<Duplex>();
+  const requestIds = new WeakMap<IncomingMessage, string>();
+  let stopping = false;
+
+  server.on('headers', (headers, request) => headers.push(`X-Request-Id: ${requestIds.get(request) ?? upgradeRequestId(request)}`));
+  server.on('wsClientError', (error, socket, request) => refuse(request, socket, badHandshake(error.message)));
+
+  const refuse = (request: IncomingMessage, socket: Duplex, refusal: UpgradeRefusal): void => {
+    const requestId = requestIds.get(request) ?? upgradeRequestId(request);
+    deps.log.info({ entity: 'terminal', requestId, status: refusal.status, errorCode: refusal.errorCode }, 'terminal refused');
+    refuseUpgrade(socket, refusal, { requestId, clock: deps.clock });
+  };
+
+  const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
+    const read = readTerminalRequest(request, deps);
+    if ('refusal' in read) return refuse(request, socket, read.refusal);
+    if (stopping || pending.size >= MAX_PENDING) return refuse(request, socket, draining);
+    pending.add(socket);
+    const answer = await open(deps, read.ask).finally(() => pending.delete(socket));
+    if ('refusal' in answer) return refuse(request, socket, answer.refusal);
+    if (stopping) {
+      answer.opened.close();
+      return refuse(request, socket, draining);
+    }
+    join({ request, socket, head, ask: read.ask, opened: answer.opened });
+  };
+
+  const join = (way: Way): void => {
+    let joined = false;
+    if (way.socket instanceof Socket) way.socket.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);
+    server.handleUpgrade(way.request, way.socket, way.head, (ws) => {
+      joined = true;
+      const session = new TerminalSession(sessionOptions(deps, ws, way, requestIds.get(way.request) ?? ''));
+      sessions.add(session);
+      void session.closed.then(() => sessions.delete(session));
+      session.start();
+    });
+    if (!joined) way.opened.close(); // the client left meanwhile
+  };
+
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on('error', () => socket.destroy());
+    requestIds.set(request, upgradeRequestId(request));
+    serve(request, socket, head).catch((error: unknown) => {
+      deps.log.error({ entity: 'terminal', requestId: requestIds.get(request), error: String(error) }, 'terminal upgrade failed');
+      socket.destroy();
+    });
+  };
+
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    for (const session of sessions) session.close(1012, 'the daemon stops');
+    await Promise.all([...sessions].map((session) => session.closed));
+  };
+
+  return { upgrade, stop };
+};
+
+interface Way {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly ask: OpenTerminalRequest;
+  readonly opened: OpenTerminal;
+}
+
+const sessionOptions = (deps: TerminalDeps, ws: WebSocket, way: Way, requestId: string) => ({
+  ws, opened: way.opened, framed: ws.protocol === TERMINAL_PROTOCOL,
+  clock: deps.clock, log: deps.log, fields: { entity: 'terminal', sandboxId: way.ask.sandboxId, requestId },
+});
+
+/** Opens within the deadline; a terminal that comes later is closed again. */
+const open = async (
+  deps: TerminalDeps, ask: OpenTerminalRequest,
+): Promise<{ readonly opened: OpenTerminal } | { readonly refusal: UpgradeRefusal }> => {
+  const late = Symbol('late');
+  let callOff = (): void => {};
+  const deadline = new Promise<typeof late>((resolve) => {
+    callOff = deps.clock.at(deps.clock.now() + OPEN_DEADLINE_MS, () => resolve(late));
+  });
+  try {
+    const opening = deps.operations.openTerminal(ask);
+    const first = await Promise.race([opening, deadline]);
+    if (first !== late) return { opened: first };
+    opening.then((opened) => opened.close(), () => {});
+    return { refusal: { ...draining, error: 'the terminal did not open in time' } };
+  } catch (error) {
+    const refusal = upgradeRefusalOf(error);
+    if (refusal) return { refusal };
+    deps.log.error({ entity: 'terminal', sandboxId: ask.sandboxId, error: String(error) }, 'terminal did not open');
+    return { refusal: internalError };
+  } finally {
+    callOff();
+  }
+};

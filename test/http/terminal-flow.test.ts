@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createHash, randomBytes } from 'node:crypto';
+import { aTerminalDaemon, attached, closeOf, until, type FakeTerminal, type TerminalDaemon } from './terminal-support.ts';
+
+const MIB = 1024 * 1024;
+/** More than the kernel takes for a reader that does not read (at most 4 MiB to send, 6 to receive), and 1 MiB of ours. */
+const FLOOD = 32 * MIB;
+const V1 = ['sandpool.terminal.v1'];
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Resolves once no more output is pulled from the terminal. */
+const standstill = async (terminal: FakeTerminal): Promise<void> => {
+  let seen = -1;
+  let since = Date.now();
+  await until('the output stands still', () => {
+    if (terminal.pulled !== seen) {
+      seen = terminal.pulled;
+      since = Date.now();
+    }
+    return seen > 0 && Date.now() - since > 100;
+  });
+};
+
+describe('back-pressure of a terminal', () => {
+  let daemon: TerminalDaemon;
+  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  afterEach(() => daemon.close());
+
+  it('pauses the terminal while the reader stalls, and loses nothing', async () => {
+    const { ws, terminal } = await attached(daemon);
+    const hash = createHash('sha256');
+    let got = 0;
+    ws.on('message', (data: Buffer) => {
+      hash.update(data);
+      got += data.length;
+    });
+    ws.pause();
+    const output = randomBytes(FLOOD);
+    terminal.print(output);
+    await standstill(terminal);
+    expect(terminal.pulled).to.be.lessThan(12 * MIB);
+    daemon.clock.move(59_000);
+    ws.resume();
+    await until('all output is there', () => got === FLOOD, 15_000);
+    expect(hash.digest('hex')).to.equal(digest(output));
+  });
+
+  it('closes with 4008 after 60 s without progress', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.pause();
+    terminal.print(Buffer.alloc(FLOOD));
+    await standstill(terminal);
+    daemon.clock.move(59_999);
+    expect(terminal.closes).to.equal(0);
+    daemon.clock.move(1);
+    expect(terminal.closes).to.be.greaterThan(0);
+    const closing = closeOf(ws);
+    ws.resume();
+    expect((await closing).code).to.equal(4008);
+  });
+
+  it('counts 60 s from the last progress of a reader', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.pause();
+    terminal.print(Buffer.alloc(3 * FLOOD));
+    await standstill(terminal);
+    daemon.clock.move(50_000);
+    const before = terminal.pulled;
+    ws.resume();
+    await until('the reader goes on', () => terminal.pulled > before + MIB);
+    ws.pause();
+    await standstill(terminal);
+    expect(terminal.pulled, 'the flood was long enough').to.be.lessThan(3 * FLOOD);
+    daemon.clock.move(50_000);
+    expect(terminal.closes).to.equal(0);
+    daemon.clock.move(10_000);
+    expect(terminal.closes).to.be.greaterThan(0);
+  });
+
+  it('cuts the connection of a stalled reader that never reads its 4008', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.pause();
+    terminal.print(Buffer.alloc(FLOOD));
+    await standstill(terminal);
+    daemon.clock.move(63_000);
+    const closing = closeOf(ws);
+    ws.resume();
+    expect((await closing).code).to.be.oneOf([1006, 4008]);
+    await until('no timer is left', () => daemon.clock.pending === 0);
+  });
+
+  it('sends all output and the exit code to a slow reader after the shell ended', async () => {
+    const { ws, terminal } = await attached(daemon, 'token=good', V1);
+    const order: string[] = [];
+    let got = 0;
+    ws.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) got += data.length;
+      else order.push(`${data.toString()} after ${got}`);
+    });
+    ws.pause();
+    terminal.print(Buffer.alloc(FLOOD));
+    terminal.exitWith(0);
+    await standstill(terminal);
+    daemon.clock.move(30_000);
+    const closing = closeOf(ws);
+    ws.resume();
+    expect((await closing).code).to.equal(1000);
+    expect(order).to.deep.equal([`{"type":"exit","exitCode":0} after ${FLOOD}`]);
+  });
+
+  it('stops reading from the client while the terminal takes no input, and loses nothing', async () => {
+    const { ws, terminal } = await attached(daemon);
+    terminal.full = true;
+    const input = randomBytes(FLOOD);
+    for (let from = 0; from < input.length; from += 32 * 1024) ws.send(input.subarray(from, from + 32 * 1024));
+    await until('some input is taken', () => terminal.stream.writableLength > 0);
+    await until('the client has to wait', () => ws.bufferedAmount > MIB);
+    expect(terminal.stream.writableLength).to.be.lessThan(MIB);
+    daemon.clock.move(120_000);
+    expect(terminal.closes, 'silence that is of our own making is not death').to.equal(0);
+    terminal.drain();
+    await until('all input is there', () => terminal.typedBytes === FLOOD, 15_000);
+    expect(digest(terminal.typedBytesJoined())).to.equal(digest(input));
+  });
+
+  it('does not let errors pile up for a client that sends nonsense and reads nothing', async () => {
+    const { ws, terminal } = await attached(daemon, 'token=good', V1);
+    ws.pause();
+    terminal.print(Buffer.alloc(FLOOD));
+    await standstill(terminal);
+    const before = process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed;
+    for (let i = 0; i < 50_000; i += 1) ws.send('nonsense');
+    ws.send(Buffer.from('last'));
+    await until('all is read', () => terminal.typed === 'last', 15_000);
+    expect(process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed - before).to.be.lessThan(64 * MIB);
+  });
+});
+
+describe('a peer that is silent', () => {
+  let daemon: TerminalDaemon;
+  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  afterEach(() => daemon.close());
+
+  it('is pinged every 20 s and stays while it answers', async () => {
+    const { ws, terminal } = await attached(daemon);
+    let pings = 0;
+    ws.on('ping', () => { pings += 1; });
+    for (let round = 1; round <= 5; round += 1) {
+      daemon.clock.move(20_000);
+      await until('the ping is there', () => pings === round);
+      ws.send('.'); // what comes after the pong shows that the pong was read
+      await until('the answer was read', () => terminal.typedBytes === round);
+    }
+    expect(terminal.closes).to.equal(0);
+  });
+
+  it('is cut after 30 s when it is dead', async () => {
+    const { terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
+    daemon.clock.move(29_999);
+    expect(terminal.closes).to.equal(0);
+    daemon.clock.move(1);
+    await until('the terminal is given back', () => terminal.closes > 0);
+    await until('no timer is left', () => daemon.clock.pending === 0);
+  });
+
+  it('is cut in 30 s after its last pong, also with some output on its way', async () => {
+    const { ws, terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
+    ws.pause();
+    terminal.print(Buffer.alloc(32 * 1024));
+    daemon.clock.move(30_000);
+    await until('the terminal is given back', () => terminal.closes > 0);
+  });
+
+  it('has 60 s where much output is on its way, since it may be reading slowly', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.pause();
+    terminal.print(Buffer.alloc(256 * 1024)); // all of it fits into the kernel
+    await until('the output went out', () => terminal.pulled === 256 * 1024);
+    daemon.clock.move(79_999);
+    expect(terminal.closes).to.equal(0);
+    daemon.clock.move(1);
+    expect(terminal.closes).to.be.greaterThan(0);
+    const closing = once(ws, 'close');
+    ws.resume();
+    expect((await closing)[0]).to.equal(4008);
+  });
+});

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import type { WebSocket } from 'ws';
+import { aTerminalDaemon, attached, closeOf, until, type TerminalDaemon } from './terminal-support.ts';
+
+const V1 = ['sandpool.terminal.v1'];
+
+/** Everything that the client gets, in order: bytes joined, text frames parsed. */
+const listen = (ws: WebSocket) => {
+  const heard = { bytes: Buffer.alloc(0), frames: [] as unknown[], order: [] as string[] };
+  ws.on('message', (data: Buffer, isBinary) => {
+    heard.order.push(isBinary ? 'bytes' : 'frame');
+    if (isBinary) heard.bytes = Buffer.concat([heard.bytes, data]);
+    else heard.frames.push(JSON.parse(data.toString()));
+  });
+  return heard;
+};
+
+describe('a terminal over WebSocket', () => {
+  let daemon: TerminalDaemon;
+  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  afterEach(() => daemon.close());
+
+  describe('without a subprotocol', () => {
+    it('takes text and binary frames alike as input', async () => {
+      const { ws, terminal } = await attached(daemon);
+      ws.send('echo hi');
+      ws.send(Buffer.from('\r'));
+      ws.send('{"type":"resize","cols":10,"rows":10}');
+      await until('all is typed', () => terminal.typed === 'echo hi\r{"type":"resize","cols":10,"rows":10}');
+      expect(terminal.sizes).to.deep.equal([]);
+    });
+
+    it('sends output as binary frames, byte for byte', async () => {
+      const { ws, terminal } = await attached(daemon);
+      const heard = listen(ws);
+      const output = Buffer.from([0, 255, 27, 91, 200, 10]);
+      terminal.print(output);
+      await until('the output is there', () => heard.bytes.equals(output));
+      expect(heard.order).to.deep.equal(['bytes']);
+    });
+
+    it('closes with 1000 and no frame of ours when the shell ends', async () => {
+      const { ws, terminal } = await attached(daemon);
+      const heard = listen(ws);
+      const closing = closeOf(ws);
+      terminal.print('bye');
+      terminal.exitWith(3);
+      expect((await closing).code).to.equal(1000);
+      expect(heard.order).to.deep.equal(['bytes']);
+      expect(terminal.closes).to.be.greaterThan(0);
+    });
+  });
+
+  describe('with sandpool.terminal.v1', () => {
+    it('resizes and signals by text frames, and takes binary frames as bytes', async () => {
+      const { ws, terminal } = await attached(daemon, 'token=good', V1);
+      ws.send('{"type":"resize","cols":132,"rows":50}');
+      ws.send('{"type":"signal","name":"INT"}');
+      ws.send(Buffer.from('{"type":"signal","name":"KILL"}'));
+      await until('the bytes are typed', () => terminal.typed === '{"type":"signal","name":"KILL"}');
+      expect(terminal.sizes).to.deep.equal(['132x50']);
+      expect(terminal.signals).to.deep.equal(['INT']);
+    });
+
+    it('sends the last output, then the exit code, then closes with 1000', async () => {
+      const { ws, terminal } = await attached(daemon, 'token=good', V1);
+      const heard = listen(ws);
+      const closing = closeOf(ws);
+      terminal.print('the end');
+      terminal.exitWith(7);
+      expect((await closing).code).to.equal(1000);
+      expect(heard.bytes.toString()).to.equal('the end');
+      expect(heard.frames).to.deep.equal([{ type: 'exit', exitCode: 7 }]);
+      expect(heard.order).to.deep.equal(['bytes', 'frame']);
+    });
+
+    const BAD = [
+      'no json', '[]', 'null', '{}', '{"type":"paste"}', '{"type":"resize"}', '{"type":"resize","cols":0,"rows":5}', '{"type":"resize","cols":5,"rows":1001}',
+      '{"type":"resize","cols":"5","rows":5}', '{"type":"resize","cols":1.5,"rows":5}', '{"type":"signal","name":"SEGV"}', '{"type":"signal"}',
+      `{"type":"resize","cols":5,"rows":5,"x":"${'y'.repeat(5_000)}"}`, '['.repeat(60_000),
+    ];
+    for (const frame of BAD) {
+      it(`answers an error to ${frame.slice(0, 40)} and goes on`, async () => {
+        const { ws, terminal } = await attached(daemon, 'token=good', V1);
+        const heard = listen(ws);
+        ws.send(frame);
+        ws.send(Buffer.from('on'));
+        await until('the error is there', () => heard.frames.length === 1);
+        await until('the terminal goes on', () => terminal.typed === 'on');
+        const [error] = heard.frames as { type: string; error: string }[];
+        expect(error?.type).to.equal('error');
+        expect(error?.error).to.be.a('string').that.is.not.empty;
+        expect([terminal.sizes, terminal.signals]).to.deep.equal([[], []]);
+      });
+    }
+
+    it('refuses more than 100 control frames in a second', async () => {
+      const { ws, terminal } = await attached(daemon, 'token=good', V1);
+      const heard = listen(ws);
+      for (let i = 1; i <= 101; i += 1) ws.send(`{"type":"resize","cols":${i},"rows":1}`);
+      await until('the error is there', () => heard.frames.length === 1);
+      expect(terminal.sizes).to.have.length(100);
+      daemon.clock.move(1_000);
+      ws.send('{"type":"resize","cols":500,"rows":1}');
+      await until('it is taken again', () => terminal.sizes.at(-1) === '500x1');
+    });
+
+    it('says so and closes with 1011 when the link to the terminal is lost', async () => {
+      const { ws, terminal } = await attached(daemon, 'token=good', V1);
+      const heard = listen(ws);
+      const closing = closeOf(ws);
+      terminal.exitWith(null);
+      await until('the session waits for the sandbox’s end', () => daemon.clock.pending >= 2);
+      daemon.clock.move(500);
+      expect((await closing).code).to.equal(1011);
+      expect(heard.frames).to.deep.equal([{ type: 'error', error: 'the link to the terminal was lost' }]);
+    });
+  });
+
+  it('closes with 4004 when the sandbox ends', async () => {
+    const { ws, terminal } = await attached(daemon);
+    const closing = closeOf(ws);
+    terminal.end();
+    expect((await closing).code).to.equal(4004);
+    expect(terminal.closes).to.be.greaterThan(0);
+  });
+
+  it('closes with 4004 also when the killed shell is heard of before the end of its sandbox', async () => {
+    const { ws, terminal } = await attached(daemon, 'token=good', V1);
+    const heard = listen(ws);
+    const closing = closeOf(ws);
+    const before = daemon.clock.pending;
+    terminal.exitWith(137);
+    await until('the session waits for the sandbox’s end', () => daemon.clock.pending > before);
+    terminal.end();
+    expect((await closing).code).to.equal(4004);
+    expect(heard.frames).to.deep.equal([]);
+  });
+
+  it('closes with 1012 when the daemon stops, and stop waits for it', async () => {
+    const { ws, terminal } = await attached(daemon);
+    const closing = closeOf(ws);
+    await daemon.stopTerminals();
+    expect((await closing).code).to.equal(1012);
+    expect(terminal.closes).to.be.greaterThan(0);
+    expect(daemon.clock.pending, 'timers left').to.equal(0);
+  });
+
+  it('cuts a client that does not follow the close of a stopping daemon', async () => {
+    const { ws } = await attached(daemon);
+    ws.pause();
+    const stopping = daemon.stopTerminals();
+    daemon.clock.move(3_000);
+    await stopping;
+  });
+
+  it('closes with 1009 on a message over 64 KiB, and takes one of just that', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.send(Buffer.alloc(64 * 1024, 'a'));
+    await until('64 KiB are typed', () => terminal.typedBytes === 64 * 1024);
+    const closing = closeOf(ws);
+    ws.send(Buffer.alloc(64 * 1024 + 1, 'a'));
+    expect((await closing).code).to.equal(1009);
+    await until('the terminal is given back', () => terminal.closes > 0);
+  });
+
+  it('gives the terminal back when the client goes', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.close();
+    await until('the terminal is closed', () => terminal.closes > 0);
+    await until('no timer is left', () => daemon.clock.pending === 0);
+  });
+
+  it('counts traffic either way as activity, at most once a second', async () => {
+    const { ws, terminal } = await attached(daemon);
+    const heard = listen(ws);
+    for (let i = 0; i < 50; i += 1) ws.send('x');
+    await until('all is typed', () => terminal.typedBytes === 50);
+    expect(terminal.touches).to.equal(1);
+    daemon.clock.move(1_000);
+    terminal.print('output');
+    await until('the output is there', () => heard.bytes.length > 0);
+    expect(terminal.touches).to.equal(2);
+  });
+
+  it('does not negotiate compression', async () => {
+    const { ws } = await attached(daemon, 'token=good', [], { perMessageDeflate: true });
+    expect(ws.extensions).to.equal('');
+  });
+
+  it('answers pings', async () => {
+    const { ws } = await attached(daemon);
+    ws.ping('are you there');
+    const [data] = (await once(ws, 'pong')) as [Buffer];
+    expect(data.toString()).to.equal('are you there');
+  });
+});
