@@ -1,0 +1,164 @@
+/**
+ * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
+ * files that are named. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
+ * failure; any other code means that it crashed itself.
+ *
+ * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its last test or leaves
+ * processes behind counts as failed.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve, sep } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { endLeftovers } from './test-leftovers.ts';
+import type { SuiteResult } from './test-reporter.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** For all suites together; CI gives up at 15 minutes. */
+const RUN_DEADLINE_MS = 13 * 60_000;
+/** How long a suite's process may live after its last test, and what it started after that. */
+const END_GRACE_MS = 10_000;
+const LEFTOVER_GRACE_MS = 3_000;
+/** Suites that come with a later release; they need more than this machine. */
+const LATER = new Set(['kubernetes']);
+
+const CHECKS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
+  { name: 'build', command: [join(ROOT, 'script/build')] },
+  { name: 'type check', command: [process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'] },
+  { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
+];
+
+interface Suite { readonly name: string; readonly files: readonly string[] }
+interface Started { readonly child: ChildProcess; readonly session: number }
+
+const main = async (args: readonly string[]): Promise<number> => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
+  chmodSync(folder, 0o711); // sandboxes run under uids of their own, and must reach their folders below it
+  const deadline = performance.now() + RUN_DEADLINE_MS;
+  let current: Started | undefined;
+  const abort = (signal: NodeJS.Signals): void => {
+    if (current) killSession(current);
+    void endLeftovers({ session: current?.session ?? -1, folder }, 0).finally(() => {
+      rmSync(folder, { recursive: true, force: true });
+      process.exit(signal === 'SIGINT' ? 130 : 143);
+    });
+  };
+  process.once('SIGINT', abort);
+  process.once('SIGTERM', abort);
+
+  const results: SuiteResult[] = args.length === 0 ? CHECKS.map(runCheck) : [];
+  for (const suite of args.length === 0 ? suitesOf(join(ROOT, 'test')) : [{ name: 'the files named', files: args.map((file) => resolve(file)) }]) {
+    console.log(`\n== ${suite.name}`);
+    results.push(await runSuite(suite, { folder, deadline, started: (suiteProcess) => { current = suiteProcess; } }));
+  }
+  rmSync(folder, { recursive: true, force: true });
+  return report(results);
+};
+
+const runCheck = ({ name, command: [program = '', ...args] }: (typeof CHECKS)[number]): SuiteResult => {
+  const started = performance.now();
+  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: ROOT, encoding: 'utf8', timeout: 180_000, maxBuffer: 16 * 2 ** 20 });
+  console.log(`${status === 0 ? 'ok    ' : 'FAILED'}  ${name} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  if (status === 0) return { passed: 0, failed: [], skipped: [] };
+  console.log(`${stdout}${stderr}${error ? error.message : ''}`);
+  return { passed: 0, failed: [name], skipped: [] };
+};
+
+const suitesOf = (folder: string): readonly Suite[] => {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts')).sort();
+  const names = [...new Set(files.map((file) => file.split(sep)[0] ?? ''))].filter((name) => !LATER.has(name));
+  return names.map((name) => ({
+    name,
+    files: files.filter((file) => file === name || file.startsWith(name + sep)).map((file) => join(folder, file)),
+  }));
+};
+
+const runSuite = async (suite: Suite, run: { folder: string; deadline: number; started: (suiteProcess: Started) => void }): Promise<SuiteResult> => {
+  const failed = (problem: string, result?: SuiteResult): SuiteResult => {
+    console.log(`\n${suite.name}: ${problem}`);
+    return { passed: result?.passed ?? 0, failed: [...result?.failed ?? [], `${suite.name}: ${problem}`], skipped: result?.skipped ?? [] };
+  };
+  if (performance.now() > run.deadline) return failed('not run, the time for all suites is over');
+  const file = join(run.folder, 'result.json');
+  rmSync(file, { force: true });
+  const suiteProcess = startMocha(suite.files, file, run.folder);
+  run.started(suiteProcess);
+  const end = await waitForEnd(suiteProcess, file, run.deadline);
+  const leftovers = await endLeftovers({ session: suiteProcess.session, folder: run.folder }, LEFTOVER_GRACE_MS);
+
+  const found = readResult(file);
+  if (!found) return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);
+  let result = found;
+  if (end.late) result = failed('was still alive 10 s after its last test: something it opened was not closed', result);
+  else if (end.how !== `exit code ${Math.min(found.failed.length, 255)}` && found.failed.length === 0) result = failed(`failed after its last test (${end.how})`, result);
+  if (found.passed + found.failed.length + found.skipped.length === 0) result = failed('ran no test', result);
+  if (leftovers.length > 0) {
+    result = failed(`left processes behind: ${leftovers.map(({ pid, command }) => `${pid} ${command}`).join('; ')}`, result);
+  }
+  return result;
+};
+
+const startMocha = (files: readonly string[], result: string, folder: string): Started => {
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
+  const mocha = join(ROOT, 'node_modules/mocha/bin/mocha.js');
+  const options = ['--config', join(ROOT, '.mocharc.json'), '--reporter', join(ROOT, 'script/test-reporter.ts'), '--reporter-option', `result=${result}`];
+  const child = spawn(process.execPath, [mocha, ...options, ...files], {
+    cwd: ROOT,
+    detached: true,
+    env: { ...Object.fromEntries(clean), TMPDIR: folder },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  child.on('error', (error) => console.log(`mocha can't be started: ${error.message}`));
+  return { child, session: child.pid ?? -1 };
+};
+
+/** Resolves when the process has ended, by itself or killed: at the deadline, or when it lives on after its last test. */
+const waitForEnd = async (suiteProcess: Started, resultFile: string, deadline: number): Promise<{ readonly late: boolean; readonly how: string }> => {
+  const { child } = suiteProcess;
+  let until = deadline;
+  let finished = false;
+  while (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
+    if (performance.now() > until) {
+      killSession(suiteProcess);
+      return { late: true, how: 'killed' };
+    }
+    await pause(100);
+    if (!finished && existsSync(resultFile)) {
+      finished = true;
+      until = Math.min(deadline, performance.now() + END_GRACE_MS);
+    }
+  }
+  return { late: false, how: child.signalCode ?? `exit code ${child.exitCode ?? 'unknown'}` };
+};
+
+const killSession = ({ session }: Started): void => {
+  try {
+    if (session > 0) process.kill(-session, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+};
+
+const readResult = (file: string): SuiteResult | undefined => {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as SuiteResult;
+  } catch {
+    return undefined;
+  }
+};
+
+const report = (results: readonly SuiteResult[]): number => {
+  const passed = results.reduce((sum, result) => sum + result.passed, 0);
+  const failed = results.flatMap((result) => result.failed);
+  const skipped = results.flatMap((result) => result.skipped);
+  if (passed + failed.length + skipped.length === 0) failed.push('no test was found');
+  console.log('');
+  for (const line of skipped) console.log(`skipped: ${line}`);
+  for (const line of failed) console.log(`FAILED: ${line}`);
+  console.log(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`);
+  return failed.length > 0 ? 10 : 0;
+};
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,38 @@
+# Sourced by the scripts here: quiet steps with a line each. Expects `root` to be set.
+
+# step TEXT COMMAND...: runs the command quietly; its output goes to a file that is shown when the command fails.
+step() {
+  local text=$1 log status=0 started=$SECONDS
+  shift
+  log=$(mktemp "${TMPDIR:-/tmp}/sandpool-step.XXXXXX")
+  printf '%s ...\n' "$text"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -ne 0 ]; then
+    printf '%s: failed with exit code %s. Its output:\n' "$text" "$status" >&2
+    tail -n 200 "$log" >&2
+    rm -f "$log"
+    return "$status"
+  fi
+  rm -f "$log"
+  printf '%s: done in %s s\n' "$text" "$((SECONDS - started))"
+}
+
+# fail TEXT...: says so and ends the script.
+fail() {
+  printf '%s\n' "$@" >&2
+  exit 1
+}
+
+# newer FILE PATH...: whether any of the paths, or anything below them, is newer than the file, or the file is missing.
+newer() {
+  local file=$1
+  shift
+  [ ! -e "$file" ] || [ -n "$(find "$@" -newer "$file" -print -quit)" ]
+}
+
+# alone: waits until no other script of this folder installs or builds; holds until the script ends.
+alone() {
+  command -v flock >/dev/null || return 0
+  exec 9<"$root/script"
+  flock -n 9 || { echo 'waiting for another script of this folder ...'; flock -w 900 9 || fail 'gave up after 15 minutes'; }
+}
