@@ -2,7 +2,8 @@ import { assign, emit, enqueueActions, setup } from 'xstate';
 import { NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
 import { afterFailure, CLOSED_BREAKER, planScale, presentOf, unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
 
-export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number }
+/** `counts`: the instances that are there already, for an actor that is rebuilt. */
+export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number; readonly counts?: PoolCounts }
 
 /** `from` and `to` are where an instance of the pool counted before and counts now; absent: nowhere. */
 export type PoolEvent =
@@ -101,7 +102,7 @@ export const poolMachine = setup({
   id: 'pool',
   type: 'parallel',
   context: ({ input }) => ({
-    record: input.record, policy: input.policy, counts: NO_INSTANCES, ordered: 0,
+    record: input.record, policy: input.policy, counts: input.counts ?? NO_INSTANCES, ordered: 0,
     bucket: { tokens: input.policy.refill.burst, at: input.now }, breaker: input.record.breaker,
     leading: false, filledOnce: false, deadline: undefined,
   }),

@@ -3,10 +3,10 @@
  * it gets is decided in one table at the edge (src/http/error-table.ts). What is broken is an ordinary Error instead.
  */
 export type RefusalCode =
-  | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
+  | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'INVALID_TOKEN' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
   | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
   | 'CLUSTER_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
-  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'UNAVAILABLE'
+  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'UNAVAILABLE'
   | 'METHOD_NOT_ALLOWED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
 
 export interface RefusalOptions {
@@ -40,6 +40,8 @@ export const invalidArgument = (field: string, problem: string, allowed?: readon
 export const poolNameRequired = (): Refusal => new Refusal('INVALID_ARGUMENT', 'poolName is required');
 export const apiKeyRequired = (): Refusal => new Refusal('API_KEY_REQUIRED', 'API key required for this operation');
 export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
+/** One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox. */
+export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
 export const adminRequired = (): Refusal => new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
 export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
 
@@ -101,6 +103,9 @@ export const sandboxNotRunning = (status: string): Refusal =>
 
 export const tooManyTerminals = (limit: number): Refusal =>
   new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
+
+export const tooManyCommands = (limit: number): Refusal =>
+  new Refusal('TOO_MANY_COMMANDS', `the sandbox has ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });

@@ -1,0 +1,213 @@
+import { createActor, type Actor } from 'xstate';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Records } from '../contracts/record-store.ts';
+import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import { phaseOf, type PoolPolicy } from '../machines/pool-arithmetic.ts';
+import { poolMachine, surplusOf, type PoolContext, type PoolEvent, type PoolIntent } from '../machines/pool-machine.ts';
+import type { SandboxEvent, SandboxInput } from '../machines/sandbox-events.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
+import type { Outbox } from './outbox.ts';
+import { PoolIndex } from './pool-index.ts';
+import { shardOf } from './shards.ts';
+
+export interface PoolHostDeps {
+  readonly pools: Records<PoolRecord>;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policy: PoolPolicy;
+  readonly newId: () => InstanceId;
+  readonly outbox: Outbox;
+  readonly arm: (uid: string, at: number | undefined) => void;
+  readonly launch: (input: SandboxInput) => void;
+  readonly dismissable: (uid: string) => readonly string[];
+  readonly running: (uid: string) => readonly string[];
+  readonly tell: (id: string, event: SandboxEvent) => void;
+}
+
+export interface PoolSnapshot { readonly record: PoolRecord; readonly counts: PoolCounts; readonly phase: PoolPhase }
+
+/** The pools' half of the supervisor: their actors, their index, and what their intents do. */
+export class PoolHost {
+  readonly index = new PoolIndex();
+  readonly #deps: PoolHostDeps;
+  readonly #actors = new Map<string, Actor<typeof poolMachine>>();
+  readonly #writing = new Map<string, Promise<unknown>>();
+  #leading = false;
+
+  constructor(deps: PoolHostDeps) { this.#deps = deps; }
+
+  get(uid: string): PoolSnapshot | undefined {
+    const actor = this.#actors.get(uid);
+    return actor && shown(actor.getSnapshot().context, this.#deps.policy);
+  }
+
+  /** A pool that the store has just made. */
+  add(record: PoolRecord): void {
+    this.#host(record);
+    this.#deps.outbox.drain();
+  }
+
+  /** A pool read at start, with what its owner's quota counts. */
+  async restore(record: PoolRecord): Promise<void> {
+    const unlimited = Number.POSITIVE_INFINITY;
+    await this.#deps.coordination.reserve(record.owner, 'pools', { name: record.uid, amount: 1, limit: unlimited });
+    await this.#deps.coordination.reserve(record.owner, 'replicas', { name: record.uid, amount: record.replicas, limit: unlimited });
+    this.#host(record);
+  }
+
+  send(uid: string, event: PoolEvent): void {
+    const actor = this.#actors.get(uid);
+    if (!actor) return;
+    const before = actor.getSnapshot().context;
+    actor.send(event);
+    this.#changed(uid, actor, before);
+    this.#deps.outbox.drain();
+  }
+
+  replan(uid: string): void {
+    const record = this.#actors.get(uid)?.getSnapshot().context.record;
+    if (record) this.send(uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
+  }
+
+  /** Begins to decide for each pool whose shard this replica leads. */
+  lead(): void {
+    this.#leading = true;
+    for (const uid of [...this.#actors.keys()]) this.#leadOne(uid);
+  }
+
+  follow(): void {
+    this.#leading = false;
+    for (const uid of [...this.#actors.keys()]) this.send(uid, { type: 'FOLLOW' });
+  }
+
+  /**
+   * Writes a change of a pool's record, one at a time per pool, and tells the actor. Answers the new record, or undefined
+   * for an unknown pool. Rejects with RecordConflict or OutcomeUnknown.
+   */
+  async change(uid: string, change: (record: PoolRecord) => PoolRecord): Promise<PoolRecord | undefined> {
+    return await this.#inTurn(uid, async () => {
+      const current = this.#actors.get(uid)?.getSnapshot().context.record;
+      if (!current) return undefined;
+      const record = await this.#deps.pools.update(change(current));
+      this.send(uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
+      return record;
+    });
+  }
+
+  /** One write at a time per pool, so that none of this process conflicts with another of it. */
+  async #inTurn<T>(uid: string, write: () => Promise<T>): Promise<T> {
+    const turn = (this.#writing.get(uid) ?? Promise.resolve()).catch(() => undefined).then(write);
+    this.#writing.set(uid, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#writing.get(uid) === turn) this.#writing.delete(uid);
+    }
+  }
+
+  #host(record: PoolRecord, counts?: PoolCounts): void {
+    const { uid } = record;
+    const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), ...(counts ? { counts } : {}) } });
+    actor.on('*', (intent) => this.#deps.outbox.put({
+      name: `pool ${intent.type}`,
+      lease: this.#deps.coordination.lease(shardOf(uid)),
+      act: () => this.#carryOut(uid, intent),
+    }));
+    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
+    this.#actors.set(uid, actor);
+    this.index.add(record);
+    actor.start();
+    if (this.#leading) this.#leadOne(uid);
+  }
+
+  #leadOne(uid: string): void {
+    if (this.#deps.coordination.lease(shardOf(uid))?.held()) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
+  }
+
+  #changed(uid: string, actor: Actor<typeof poolMachine>, before: PoolContext): void {
+    const snapshot = actor.getSnapshot();
+    if (snapshot.status === 'error') {
+      this.#deps.log.error({ entity: 'pool', uid, error: String(snapshot.error) }, 'actor threw; rebuilt from its record');
+      this.#host(before.record, before.counts);
+      return;
+    }
+    const phase = shown(snapshot.context, this.#deps.policy).phase;
+    const phaseBefore = shown(before, this.#deps.policy).phase;
+    if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase }, 'pool moved');
+    this.#deps.arm(uid, snapshot.context.deadline);
+    if (snapshot.matches({ lifecycle: 'removed' })) {
+      this.#actors.delete(uid);
+      this.index.remove(before.record);
+      this.#deps.arm(uid, undefined);
+    }
+  }
+
+  #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {
+    switch (intent.type) {
+      case 'launch': return this.#launch(uid, intent.count);
+      case 'trim': return this.#trim(uid);
+      case 'end-running': {
+        for (const id of this.#deps.running(uid)) this.#deps.tell(id, { type: 'END', reason: 'force-deleted', now: this.#deps.clock.now() });
+        return;
+      }
+      case 'save-breaker': return this.change(uid, (record) => ({ ...record, breaker: intent.breaker })).then(() => undefined);
+      case 'remove': return this.#inTurn(uid, () => this.#remove(uid));
+    }
+  }
+
+  #launch(uid: string, count: number): void {
+    const record = this.#actors.get(uid)?.getSnapshot().context.record;
+    if (!record) return;
+    const { definition } = record;
+    for (let i = 0; i < count; i++) {
+      const now = this.#deps.clock.now();
+      this.#deps.launch({
+        now,
+        birth: {
+          definition,
+          record: {
+            id: this.#deps.newId(), poolUid: uid, poolName: record.name, poolOwner: record.owner, createdAt: now,
+            updateRevision: record.updateRevision, cpu: definition.cpu, memory: definition.memory,
+            containerImages: Object.fromEntries(definition.containers.map(({ name, image }) => [name, image])),
+            startupTimeoutMs: definition.startupTimeoutMs,
+          },
+        },
+      });
+    }
+  }
+
+  /** The surplus is looked at again before each one: what was decided a moment ago may have changed. */
+  #trim(uid: string): void {
+    for (const id of this.#deps.dismissable(uid)) {
+      const context = this.#actors.get(uid)?.getSnapshot().context;
+      if (!context || surplusOf(context) === 0) return;
+      this.#deps.tell(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+    }
+  }
+
+  async #remove(uid: string): Promise<void> {
+    const record = this.#actors.get(uid)?.getSnapshot().context.record;
+    if (!record) return;
+    try {
+      await this.#deps.pools.remove(record);
+    } catch (error) {
+      if (!(error instanceof RecordConflict)) {
+        this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
+        throw error;
+      }
+    }
+    await this.#deps.coordination.release(record.owner, 'pools', uid);
+    await this.#deps.coordination.release(record.owner, 'replicas', uid);
+    this.send(uid, { type: 'REMOVED' });
+  }
+}
+
+const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot => ({
+  record: context.record,
+  counts: context.counts,
+  phase: phaseOf(context, policy),
+});

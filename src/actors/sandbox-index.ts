@@ -1,0 +1,184 @@
+import type { Claim, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
+import type { PoolCounts } from '../model/pool.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { OrderedIndex, type OrderedEntry } from './ordered-index.ts';
+
+/** Where one instance stands in the indexes. */
+export interface Placement {
+  readonly id: string;
+  readonly status: SandboxStatus;
+  readonly poolUid: string;
+  readonly poolName: string;
+  /** The claim's owner, else the pool's. */
+  readonly owner: Tenant;
+  readonly createdAt: number;
+  readonly claimedAt: number | undefined;
+  /** Since when it is ready to claim; undefined: it isn't. */
+  readonly availableAt: number | undefined;
+}
+
+/** Undefined fields match all. Without a phase: claimed ones alone. */
+export interface LiveFilter {
+  readonly namespace?: string;
+  readonly team?: string;
+  readonly user?: string;
+  readonly poolName?: string;
+  readonly phase?: SandboxStatus;
+}
+
+interface PoolShelf { readonly starting: OrderedIndex; readonly idle: OrderedIndex; readonly unavailable: OrderedIndex; readonly claimed: OrderedIndex; readonly taken: Set<string> }
+
+/**
+ * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is ever searched. Lists are
+ * by claimedAt, else createdAt.
+ */
+export class SandboxIndex {
+  readonly #placements = new Map<string, Placement>();
+  readonly #shelves = new Map<string, PoolShelf>();
+  readonly #lists = new Map<string, OrderedIndex>();
+
+  get size(): number { return this.#placements.size; }
+
+  /** Sets where an instance stands now; answers where it counted before. */
+  place(next: Placement): keyof PoolCounts | undefined {
+    const before = this.#placements.get(next.id);
+    this.#placements.set(next.id, next);
+    if (before) this.#unshelve(before);
+    this.#shelve(next);
+    this.#relist(before, next);
+    return before && countedAs(before);
+  }
+
+  remove(id: string): keyof PoolCounts | undefined {
+    const before = this.#placements.get(id);
+    if (!before) return undefined;
+    this.#placements.delete(id);
+    this.#unshelve(before);
+    this.#relist(before, undefined);
+    const shelf = this.#shelves.get(before.poolUid);
+    if (shelf) {
+      shelf.taken.delete(id);
+      if (shelf.starting.size + shelf.idle.size + shelf.unavailable.size + shelf.claimed.size + shelf.taken.size === 0) this.#shelves.delete(before.poolUid);
+    }
+    return countedAs(before);
+  }
+
+  /** The longest idle instance of the pool, reserved for the asker until it moves or is put back. */
+  takeIdle(poolUid: string): string | undefined {
+    const shelf = this.#shelves.get(poolUid);
+    const id = shelf?.idle.first();
+    if (!shelf || id === undefined) return undefined;
+    shelf.idle.remove({ at: this.#placements.get(id)?.availableAt ?? 0, id });
+    shelf.taken.add(id);
+    return id;
+  }
+
+  putBack(id: string): void {
+    const placement = this.#placements.get(id);
+    if (placement && this.#shelves.get(placement.poolUid)?.taken.delete(id)) this.#shelve(placement);
+  }
+
+  /** Unclaimed and not reserved: starting ones first, newest first; then the unavailable; then the longest idle. */
+  dismissable(poolUid: string): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    return shelf ? [...shelf.starting.newest(0, shelf.starting.size), ...shelf.unavailable.ids(), ...shelf.idle.ids()] : [];
+  }
+
+  claimedIn(poolUid: string): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids() ?? []; }
+
+  /** A page of ids, newest first, and how many there are. */
+  list(filter: LiveFilter, offset: number, limit: number): { readonly ids: readonly string[]; readonly total: number } {
+    const index = this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase));
+    return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
+  }
+
+  #shelve(placement: Placement): void {
+    let shelf = this.#shelves.get(placement.poolUid);
+    if (!shelf) {
+      shelf = { starting: new OrderedIndex(), idle: new OrderedIndex(), unavailable: new OrderedIndex(), claimed: new OrderedIndex(), taken: new Set() };
+      this.#shelves.set(placement.poolUid, shelf);
+    }
+    if (placement.status === 'Idle' && placement.availableAt !== undefined && shelf.taken.has(placement.id)) return;
+    if (placement.status !== 'Idle') shelf.taken.delete(placement.id);
+    shelfOf(shelf, placement)?.add(shelfEntry(placement));
+  }
+
+  #unshelve(placement: Placement): void {
+    const shelf = this.#shelves.get(placement.poolUid);
+    if (shelf) shelfOf(shelf, placement)?.remove(shelfEntry(placement));
+  }
+
+  #relist(before: Placement | undefined, next: Placement | undefined): void {
+    const oldKeys = before ? listKeys(before) : [];
+    const newKeys = next ? listKeys(next) : [];
+    const moved = before?.claimedAt !== next?.claimedAt;
+    for (const key of oldKeys) if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!)); // there are keys, so there is one
+    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, listEntry(next!));
+  }
+
+  #enlist(key: string, entry: OrderedEntry): void {
+    let list = this.#lists.get(key);
+    if (!list) this.#lists.set(key, list = new OrderedIndex());
+    list.add(entry);
+  }
+
+  #unlist(key: string, entry: OrderedEntry): void {
+    const list = this.#lists.get(key);
+    list?.remove(entry);
+    if (list?.size === 0) this.#lists.delete(key);
+  }
+}
+
+/** How a pool counts an instance; undefined once it has completed. */
+export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
+  switch (placement.status) {
+    case 'Starting': return 'starting';
+    case 'Idle': return placement.availableAt === undefined ? 'unavailable' : 'idle';
+    case 'Running': return 'running';
+    case 'Stopping': return 'stopping';
+    case 'Failed': return 'failed';
+    case 'Completed': return undefined;
+  }
+};
+
+export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt'> & { readonly claim?: Claim },
+  now: { readonly status: SandboxStatus; readonly availableAt: number | undefined }): Placement => ({
+  id: record.id,
+  status: now.status,
+  poolUid: record.poolUid,
+  poolName: record.poolName,
+  owner: record.claim?.owner ?? record.poolOwner,
+  createdAt: record.createdAt,
+  claimedAt: record.claim?.claimedAt,
+  availableAt: now.availableAt,
+});
+
+const shelfOf = (shelf: PoolShelf, placement: Placement): OrderedIndex | undefined => {
+  switch (placement.status) {
+    case 'Starting': return shelf.starting;
+    case 'Idle': return placement.availableAt === undefined ? shelf.unavailable : shelf.idle;
+    case 'Running': return shelf.claimed;
+    default: return undefined;
+  }
+};
+
+const shelfEntry = (placement: Placement): OrderedEntry =>
+  ({ at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt, id: placement.id });
+
+const listEntry = (placement: Placement): OrderedEntry => ({ at: placement.claimedAt ?? placement.createdAt, id: placement.id });
+
+const listKey = (scope: string, poolName = '', phase = ''): string => `${scope} ${poolName} ${phase}`;
+
+/** One scope for each combination of an owner's three names that can be asked for. */
+const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string => `${namespace}/${team}/${user}`;
+
+const listKeys = (placement: Placement): readonly string[] => {
+  if (placement.status === 'Completed') return [];
+  const { namespace, team, user } = placement.owner;
+  const keys: string[] = [];
+  for (const scope of [tenantKey(placement.owner), '//', `${namespace}//`, `/${team}/`, `//${user}`, `/${team}/${user}`, `${namespace}/${team}/`, `${namespace}//${user}`]) {
+    keys.push(listKey(scope, '', placement.status), listKey(scope, placement.poolName, placement.status));
+    if (placement.claimedAt !== undefined) keys.push(listKey(scope), listKey(scope, placement.poolName));
+  }
+  return keys;
+};

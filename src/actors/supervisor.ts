@@ -1,0 +1,224 @@
+import { createActor, type Actor } from 'xstate';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { History } from '../contracts/history.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Records } from '../contracts/record-store.ts';
+import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
+import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
+import type { PoolEvent } from '../machines/pool-machine.ts';
+import { statusOf } from '../machines/sandbox-arithmetic.ts';
+import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
+import { sandboxMachine } from '../machines/sandbox-machine.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
+import { Deadlines } from './deadlines.ts';
+import { Outbox } from './outbox.ts';
+import { PoolHost } from './pool-host.ts';
+import { sandboxEffects } from './sandbox-effects.ts';
+import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
+import { shardOf } from './shards.ts';
+import { Waiters } from './waiters.ts';
+
+export interface SupervisorDeps {
+  readonly driver: SandboxDriver;
+  readonly pools: Records<PoolRecord>;
+  readonly history: History;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policy: PoolPolicy;
+  readonly newId: () => InstanceId;
+}
+
+/** What an actor shows of its instance. */
+export interface SandboxSnapshot {
+  /** The machine's top-level state. */
+  readonly state: string;
+  /** `stopping.releasing` and the like: the path in full. */
+  readonly path: string;
+  readonly status: SandboxStatus;
+  readonly context: SandboxContext;
+}
+
+/**
+ * Hosts one actor per sandbox and per pool: makes them from facts, finds them by key, carries out their intents, arms
+ * their deadlines, keeps the indexes and retires them. A replica's whole memory of the truth; nothing here is saved.
+ */
+export class Supervisor {
+  readonly index = new SandboxIndex();
+  readonly pools: PoolHost;
+  readonly #deps: SupervisorDeps;
+  readonly #sandboxes = new Map<string, Actor<typeof sandboxMachine>>();
+  readonly #outbox: Outbox;
+  readonly #deadlines: Deadlines;
+  readonly #waiters: Waiters;
+  readonly #carryOut: ReturnType<typeof sandboxEffects>;
+  #rebuilt = 0;
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+    this.#outbox = new Outbox(deps.log);
+    this.#waiters = new Waiters(deps.clock);
+    this.#carryOut = sandboxEffects(deps);
+    this.#deadlines = new Deadlines(deps.clock, (key, now) => {
+      const name = key.slice(1);
+      if (key.startsWith('s')) this.send(name, { type: 'DEADLINE', now });
+      else this.pools.send(name, { type: 'DEADLINE', now });
+    });
+    this.pools = new PoolHost({
+      ...deps,
+      outbox: this.#outbox,
+      arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
+      launch: (input) => this.#host(input),
+      dismissable: (uid) => this.index.dismissable(uid),
+      running: (uid) => this.index.claimedIn(uid),
+      tell: (id, event) => { this.send(id, event); },
+    });
+  }
+
+  /** How many actors threw and were made again from their facts. */
+  get rebuilt(): number { return this.#rebuilt; }
+  get size(): number { return this.#sandboxes.size; }
+
+  /** Reads pools and instances, restores what the quotas count, then begins to decide. */
+  async start(): Promise<void> {
+    for (const record of await this.#deps.pools.list()) await this.pools.restore(record);
+    await this.#deps.driver.watch((fact) => this.#learn(fact));
+    await this.#restoreQuotas();
+    for (const id of this.index.list({ phase: 'Idle' }, 0, this.size).ids) this.#retireIfPoolless(id);
+    for (const id of this.index.list({ phase: 'Starting' }, 0, this.size).ids) this.#retireIfPoolless(id);
+    this.pools.lead();
+  }
+
+  /** Stops deciding, then waits for what is under way, `withinMs` at most. */
+  async stop(withinMs: number): Promise<void> {
+    this.pools.follow();
+    this.#deadlines.stop();
+    let cancel = (): void => undefined;
+    const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
+    await Promise.race([this.#outbox.settled(), over]);
+    cancel();
+  }
+
+  sandbox(id: string): SandboxSnapshot | undefined {
+    const actor = this.#sandboxes.get(id);
+    return actor && shown(actor);
+  }
+
+  /** Delivers an event; false where there is no such actor. Its intents are under way when this returns. */
+  send(id: string, event: SandboxEvent): boolean {
+    const actor = this.#sandboxes.get(id);
+    if (!actor) return false;
+    const before = shown(actor).state;
+    actor.send(event);
+    this.#changed(id, actor, { event: event.type, before, ordered: false });
+    this.#outbox.drain();
+    return true;
+  }
+
+  /** The longest idle instance of the pool, reserved in this process until it moves or is put back. */
+  takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid); }
+
+  putBack(id: string): void {
+    this.index.putBack(id);
+    const poolUid = this.sandbox(id)?.context.poolUid;
+    if (poolUid !== undefined) this.pools.replan(poolUid);
+  }
+
+  /** Waits until the sandbox satisfies `look` (undefined: it is no more), or until the moment given. */
+  async until(id: string, look: (snapshot: SandboxSnapshot | undefined) => boolean, until: number): Promise<SandboxSnapshot | undefined> {
+    await this.#waiters.until(id, () => look(this.sandbox(id)), until);
+    return this.sandbox(id);
+  }
+
+  /** Has whoever waits for the sandbox look again. */
+  wake(id: string): void { this.#waiters.changed(id); }
+
+  #learn(fact: InstanceFact): void {
+    const now = this.#deps.clock.now();
+    if (this.send(fact.id, { type: 'FACT', fact, now })) return;
+    if (!fact.record) return;
+    this.#host({ now, fact: { ...fact, record: fact.record } });
+    this.#outbox.drain();
+  }
+
+  #host(input: SandboxInput): void {
+    const id = 'birth' in input ? input.birth.record.id : input.fact.id;
+    const actor = createActor(sandboxMachine, { input });
+    const lease = this.#deps.coordination.lease(shardOf('birth' in input ? input.birth.record.poolUid : input.fact.record.poolUid));
+    actor.on('*', (intent) => this.#put(id, intent, intent.type === 'launch' ? lease : undefined));
+    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
+    this.#sandboxes.set(id, actor);
+    actor.start();
+    this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
+  }
+
+  #put(id: string, intent: SandboxIntent, lease: ReturnType<Coordination['lease']>): void {
+    if (intent.type === 'report-start') {
+      const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
+      const now = this.#deps.clock.now();
+      const event: PoolEvent = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
+      this.#outbox.put({ name: intent.type, lease: undefined, act: () => { if (poolUid !== undefined) this.pools.send(poolUid, event); } });
+      return;
+    }
+    this.#outbox.put({ name: intent.type, lease, act: async () => { this.send(id, await this.#carryOut(id, intent)); } });
+  }
+
+  #changed(id: string, actor: Actor<typeof sandboxMachine>, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
+    const snapshot = actor.getSnapshot();
+    if (snapshot.status === 'error') {
+      this.#rebuild(id, snapshot.error);
+      return;
+    }
+    const { context, state, status } = shown(actor);
+    const record = context.record ?? context.birth?.record;
+    if (state !== cause.before) this.#deps.log.debug({ entity: 'sandbox', id, cause: cause.event, from: cause.before, to: state }, 'sandbox moved');
+    const placement = record && state !== 'completed' ? placementOf(record, { status, availableAt: context.availableAt }) : undefined;
+    const from = placement ? this.index.place(placement) : this.index.remove(id);
+    const to = placement && countedAs(placement);
+    this.#deadlines.arm(`s${id}`, context.deadline);
+    if (state === 'completed') this.#sandboxes.delete(id);
+    if (from !== to || cause.ordered) this.pools.send(context.poolUid, { type: 'INSTANCE_MOVED', from, to, ordered: cause.ordered, now: this.#deps.clock.now() });
+    this.#waiters.changed(id);
+  }
+
+  /** An actor that threw is dead for good: its successor is made from what the driver sees. */
+  #rebuild(id: string, error: unknown): void {
+    this.#rebuilt += 1;
+    const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
+    this.#deps.log.error({ entity: 'sandbox', id, error: String(error) }, 'actor threw; rebuilt from its fact');
+    this.#sandboxes.delete(id);
+    this.#deadlines.arm(`s${id}`, undefined);
+    const from = this.index.remove(id);
+    if (poolUid !== undefined && from) this.pools.send(poolUid, { type: 'INSTANCE_MOVED', from, to: undefined, ordered: false, now: this.#deps.clock.now() });
+    this.#outbox.put({ name: 'rebuild', lease: undefined, act: async () => this.#learn(await this.#deps.driver.read(id)) });
+    this.#waiters.changed(id);
+  }
+
+  async #restoreQuotas(): Promise<void> {
+    for (const id of this.#sandboxes.keys()) {
+      const claim = this.sandbox(id)?.context.record?.claim;
+      if (claim) await this.#deps.coordination.reserve(claim.owner, 'sandboxes', { name: id, amount: 1, limit: Number.POSITIVE_INFINITY });
+    }
+  }
+
+  #retireIfPoolless(id: string): void {
+    const snapshot = this.sandbox(id);
+    if (snapshot && !this.pools.get(snapshot.context.poolUid)) this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+  }
+}
+
+const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
+  const { value, context } = actor.getSnapshot();
+  const path = pathOf(value);
+  const state = path.split('.')[0] ?? '';
+  return { state, path, status: statusOf(state, context), context };
+};
+
+const pathOf = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  const [entry] = Object.entries(value ?? {});
+  return entry ? `${entry[0]}.${pathOf(entry[1])}` : '';
+};

@@ -1,0 +1,42 @@
+import { crc32 } from 'node:zlib';
+
+/**
+ * The text of an API key: `spk_<id>_<secret><checksum>`, all base62. The checksum (six characters, CRC-32 of what stands
+ * before it) tells a mistyped or cut key from a real one without asking anything.
+ */
+export interface ApiKeyText {
+  readonly keyId: string;
+  readonly secret: string;
+}
+
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+export const KEY_ID_LENGTH = 16;
+/** 256 bits. */
+export const KEY_SECRET_LENGTH = 43;
+
+const CHECKSUM_LENGTH = 6;
+const SHAPE = /^spk_[0-9A-Za-z]{12,32}_[0-9A-Za-z]{38,70}$/;
+
+export const formatApiKey = ({ keyId, secret }: ApiKeyText): string => {
+  const body = `spk_${keyId}_${secret}`;
+  return body + checksumOf(body);
+};
+
+/** Undefined for whatever is not a key: another shape, or a checksum that does not fit. */
+export const parseApiKey = (text: string): ApiKeyText | undefined => {
+  if (!SHAPE.test(text)) return undefined;
+  const body = text.slice(0, -CHECKSUM_LENGTH);
+  if (checksumOf(body) !== text.slice(-CHECKSUM_LENGTH)) return undefined;
+  const separator = body.indexOf('_', 4);
+  return { keyId: body.slice(4, separator), secret: body.slice(separator + 1) };
+};
+
+const checksumOf = (body: string): string => {
+  let rest = crc32(body);
+  let text = '';
+  for (let position = 0; position < CHECKSUM_LENGTH; position += 1) {
+    text = BASE62.charAt(rest % 62) + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+};

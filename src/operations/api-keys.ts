@@ -1,0 +1,118 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../contracts/clock.ts';
+import type { Records } from '../contracts/record-store.ts';
+import type { ApiKeyRecord } from '../model/api-key.ts';
+import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH, type ApiKeyText } from '../model/api-key-text.ts';
+import { Refusal } from '../model/refusals.ts';
+import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
+
+/** What a new key is for. Times in milliseconds since the epoch. */
+export interface ApiKeySpec {
+  readonly tenant: Tenant;
+  readonly role: Role;
+  readonly shortName: string;
+  readonly description: string;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+export interface MintedApiKey {
+  /** To be stored; holds the HMAC of the secret alone. */
+  readonly record: Omit<ApiKeyRecord, 'revision'>;
+  /** To be shown once. */
+  readonly apiKey: string;
+}
+
+/** A new key of 256 random bits. Nothing is stored. */
+export const mintApiKey = (spec: ApiKeySpec, pepper: Buffer): MintedApiKey => {
+  const text: ApiKeyText = { keyId: randomBase62(KEY_ID_LENGTH), secret: randomBase62(KEY_SECRET_LENGTH) };
+  const { tenant, ...rest } = spec;
+  return {
+    apiKey: formatApiKey(text),
+    record: { ...rest, ...tenant, keyId: text.keyId, hash: hashOf(text.secret, pepper).toString('hex') },
+  };
+};
+
+/** Whether the secret is the record's, in a time that tells nothing of either. */
+export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buffer): boolean => {
+  const expected = Buffer.from(record.hash, 'hex');
+  const actual = hashOf(secret, pepper);
+  return expected.length === actual.length && timingSafeEqual(expected, actual);
+};
+
+/** Live keys that one user may have. */
+const MAX_KEYS_PER_TENANT = 1_000;
+/** Keys that the daemon keeps in memory, about 0.7 KB each. */
+const MAX_KEYS = 100_000;
+
+/**
+ * Every live API key in memory, so that a request needs no read. `start()` lists the store once; afterwards it follows
+ * its own writes. Expired keys leave it, and the store, when their owner's limit is reached.
+ */
+export class ApiKeyMirror {
+  readonly #store: Records<ApiKeyRecord>;
+  readonly #clock: Clock;
+  readonly #byId = new Map<string, ApiKeyRecord>();
+  readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
+
+  constructor(deps: { readonly apiKeys: Records<ApiKeyRecord>; readonly clock: Clock }) {
+    this.#store = deps.apiKeys;
+    this.#clock = deps.clock;
+  }
+
+  async start(): Promise<void> {
+    for (const record of await this.#store.list()) this.#add(record);
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  find(keyId: string): ApiKeyRecord | undefined {
+    return this.#byId.get(keyId);
+  }
+
+  /** Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with a Refusal at a limit. */
+  async create(record: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
+    const owned = this.#byTenant.get(tenantKey(record));
+    if (owned && owned.size >= MAX_KEYS_PER_TENANT) await this.#removeExpired(owned);
+    if (owned && owned.size >= MAX_KEYS_PER_TENANT) throw tooManyKeys(MAX_KEYS_PER_TENANT);
+    if (this.#byId.size >= MAX_KEYS) throw tooManyKeys(MAX_KEYS);
+    const created = await this.#store.create(record);
+    this.#add(created);
+    return created;
+  }
+
+  #add(record: ApiKeyRecord): void {
+    this.#byId.set(record.keyId, record);
+    const key = tenantKey(record);
+    const owned = this.#byTenant.get(key);
+    if (owned) owned.add(record);
+    else this.#byTenant.set(key, new Set([record]));
+  }
+
+  async #removeExpired(owned: Set<ApiKeyRecord>): Promise<void> {
+    const now = this.#clock.now();
+    for (const record of owned) {
+      if (record.expiresAt > now) continue;
+      await this.#store.remove(record);
+      owned.delete(record);
+      this.#byId.delete(record.keyId);
+    }
+  }
+}
+
+const tooManyKeys = (limit: number): Refusal => new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
+
+const hashOf = (secret: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(secret).digest();
+
+/** Even over all 62 characters: bytes from 248 up are thrown again. */
+const randomBase62 = (length: number): string => {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += BASE62.charAt(byte % 62);
+    }
+  }
+  return text;
+};

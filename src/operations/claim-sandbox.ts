@@ -1,0 +1,100 @@
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { PoolSnapshot } from '../actors/pool-host.ts';
+import { sameClaim } from '../machines/sandbox-arithmetic.ts';
+import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
+import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import type { Claim } from '../model/sandbox.ts';
+import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
+import type { Operations } from './operations.ts';
+import { viewOf } from './sandbox-view.ts';
+import type { SandboxView } from './views.ts';
+
+export interface ClaimSandboxDeps {
+  readonly supervisor: Supervisor;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  /** The most that a tenant may hold. */
+  readonly sandboxLimit: number;
+  /** Sees to work that outlives its request. */
+  readonly background: (name: string, work: Promise<void>) => void;
+}
+
+const DEADLINE_MS = 5_000;
+const SETTLE_MS = 60_000;
+const MOST_CHOICES = 50;
+
+/** Claims one idle instance of a pool of the caller's (operation `POST /sandboxes`). What it answers is durable. */
+export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => async (caller, request) => {
+  const { supervisor, clock } = deps;
+  const pool = claimablePool(supervisor, caller, request.poolName);
+  const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
+  const until = clock.now() + DEADLINE_MS;
+  for (;;) {
+    const id = supervisor.takeIdle(pool.record.uid);
+    if (id === undefined) break;
+    if (!isInstanceId(id)) {
+      supervisor.send(id, { type: 'RETIRE', now: clock.now() });
+      throw sandboxUuidFailed();
+    }
+    await takeSeat(deps, owner, id);
+    const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
+    const claim: Claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs };
+    const claimed = await attempt(deps, id, claim, until);
+    if (claimed) return claimed;
+    if (clock.now() >= until) throw unavailable('the pool could not be claimed from in time; try again');
+  }
+  throw noIdleInstance(supervisor.pools.get(pool.record.uid)?.counts ?? pool.counts);
+};
+
+/** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */
+const claimablePool = (supervisor: Supervisor, caller: Caller, name: string): PoolSnapshot => {
+  const uid = supervisor.pools.index.uidOf(caller.namespace, name);
+  const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+  if (!pool) throw supervisor.pools.index.existsAnywhere(name) ? poolNotOwned() : poolToClaimNotFound(poolsOf(supervisor, caller));
+  if (!sameTenant(pool.record.owner, caller)) throw poolNotOwned();
+  if (pool.record.deleting !== false) throw poolBeingDeleted();
+  return pool;
+};
+
+const poolsOf = (supervisor: Supervisor, caller: Caller) =>
+  supervisor.pools.index.list(caller, 0, MOST_CHOICES).ids.flatMap((uid) => {
+    const pool = supervisor.pools.get(uid);
+    if (!pool) return [];
+    const { name, owner: { namespace } } = pool.record;
+    return [{ name, namespace, idle: pool.counts.idle, running: pool.counts.running, starting: pool.counts.starting }];
+  });
+
+/** Quota before the claim; the instance goes back to the queue when there is none left. */
+const takeSeat = async ({ coordination, supervisor, sandboxLimit }: ClaimSandboxDeps, owner: Tenant, id: InstanceId): Promise<void> => {
+  let granted = false;
+  try {
+    granted = await coordination.reserve(owner, 'sandboxes', { name: id, amount: 1, limit: sandboxLimit });
+  } finally {
+    if (!granted) supervisor.putBack(id);
+  }
+  if (!granted) throw sandboxQuotaExceeded(sandboxLimit);
+};
+
+/** The claimed sandbox; undefined where this instance is lost to us and another may be tried. */
+const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, until: number): Promise<SandboxView | undefined> => {
+  const { supervisor, coordination, clock } = deps;
+  supervisor.send(id, { type: 'CLAIM', claim, now: clock.now(), until });
+  const end = await supervisor.until(id, (snapshot) => snapshot?.state !== 'claiming', until);
+  if (end?.state === 'claiming') {
+    deps.background('settle claim', settleSeat(deps, id, claim));
+    throw unavailable('the claim could not be settled in time; list your sandboxes before trying again');
+  }
+  const ours = sameClaim(end?.context.record?.claim, claim);
+  if (end?.state === 'running' && ours) return viewOf(end, clock.now());
+  // One that was ours and died at once gives its seat back when its record is closed.
+  if (!ours) await coordination.release(claim.owner, 'sandboxes', id);
+  return undefined;
+};
+
+/** A claim of unknown outcome keeps its seat until the record tells whether it landed. */
+const settleSeat = async ({ supervisor, coordination, clock }: ClaimSandboxDeps, id: InstanceId, claim: Claim): Promise<void> => {
+  const end = await supervisor.until(id, (snapshot) => snapshot === undefined || snapshot.state === 'running', clock.now() + SETTLE_MS);
+  if (end?.state !== 'running' && !sameClaim(end?.context.record?.claim, claim)) await coordination.release(claim.owner, 'sandboxes', id);
+};

@@ -1,0 +1,54 @@
+import { randomInt } from 'node:crypto';
+import type { Clock } from '../contracts/clock.ts';
+import { RecordExists } from '../contracts/record-store.ts';
+import { invalidArgument, Refusal } from '../model/refusals.ts';
+import type { Caller, Role, Tenant } from '../model/tenant.ts';
+import { mintApiKey, type ApiKeyMirror } from './api-keys.ts';
+import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './operations.ts';
+
+export interface CreateApiKeyDeps {
+  readonly apiKeys: ApiKeyMirror;
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+  /** The namespace of a team. */
+  readonly namespaceOf: (team: string) => string;
+  /** Where the request names no end. */
+  readonly defaultLifetimeMs: number;
+  readonly maxLifetimeMs: number;
+}
+
+/** A key for the caller, with the caller's own role. */
+export const createApiKey = (deps: CreateApiKeyDeps) => (caller: Caller, request: ApiKeyRequest): Promise<IssuedApiKey> =>
+  issue(deps, { namespace: caller.namespace, team: caller.team, user: caller.user }, caller.role, request);
+
+/** A key for any team and user; they default to the caller's, the role to `user`. That the caller is an admin is the edge's to check. */
+export const createApiKeyForTenant = (deps: CreateApiKeyDeps) => (caller: Caller, request: AdminApiKeyRequest): Promise<IssuedApiKey> => {
+  const team = request.team ?? caller.team;
+  const tenant = { namespace: deps.namespaceOf(team), team, user: request.user ?? caller.user };
+  return issue(deps, tenant, request.role ?? 'user', request);
+};
+
+const NAME_ATTEMPTS = 3;
+
+const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request: ApiKeyRequest): Promise<IssuedApiKey> => {
+  const issuedAt = deps.clock.now();
+  const expiresAt = request.expiresAt ?? issuedAt + Math.min(deps.defaultLifetimeMs, deps.maxLifetimeMs);
+  if (expiresAt <= issuedAt) throw invalidArgument('expiresAt', 'must be in the future');
+  if (expiresAt > issuedAt + deps.maxLifetimeMs) {
+    throw invalidArgument('expiresAt', `must be within ${Math.floor(deps.maxLifetimeMs / 86_400_000)} days`);
+  }
+  for (let attempt = 1; ; attempt += 1) {
+    const shortName = request.name ?? generatedName();
+    const spec = { tenant, role, shortName, description: request.description ?? '', issuedAt, expiresAt };
+    const minted = mintApiKey(spec, deps.pepper);
+    try {
+      return { record: await deps.apiKeys.create(minted.record), apiKey: minted.apiKey };
+    } catch (error) {
+      if (!(error instanceof RecordExists)) throw error;
+      if (request.name !== undefined) throw new Refusal('ALREADY_EXISTS', 'API key already exists');
+      if (attempt === NAME_ATTEMPTS) throw error;
+    }
+  }
+};
+
+const generatedName = (): string => `key-${randomInt(2 ** 47).toString(36).padStart(10, '0')}`;

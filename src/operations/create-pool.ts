@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import { RecordExists, type Records } from '../contracts/record-store.ts';
+import { DefinitionRefused, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { CLOSED_BREAKER } from '../machines/pool-arithmetic.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import { invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
+import { renderDefinition } from '../model/render-definition.ts';
+import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
+import type { Caller, Tenant } from '../model/tenant.ts';
+import { poolViewOf } from './find-pool.ts';
+import type { CreatePoolRequest, Operations } from './operations.ts';
+import type { TemplateCatalog } from './template-catalog.ts';
+
+export interface CreatePoolDeps {
+  readonly supervisor: Supervisor;
+  readonly pools: Records<PoolRecord>;
+  readonly templates: TemplateCatalog;
+  readonly driver: SandboxDriver;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly newUid: () => string;
+  readonly limits: { readonly pools: number; readonly replicas: number };
+}
+
+export const TEMPLATE_NAME_ANNOTATION = 'sandpool.dev/template-name';
+const MOST_CHOICES = 50;
+
+/** Makes a pool of the caller's from a template (operation `POST /sandboxpools`). Its filling begins at once. */
+export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => async (caller, request) => {
+  const template = deps.templates.get(request.templateName ?? '');
+  if (!template) throw templateNotFound(deps.templates.list(MOST_CHOICES).map(choiceOf));
+  if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined) throw poolAlreadyExists();
+  const definition = renderDefinition(template.document);
+  checkDefinition(deps.driver, definition);
+  const draft = draftOf(deps, caller, { request, template, definition });
+  await reserve(deps, draft);
+  let record: PoolRecord;
+  try {
+    record = await deps.pools.create(draft);
+  } catch (error) {
+    await release(deps, draft);
+    throw error instanceof RecordExists ? poolAlreadyExists() : error;
+  }
+  deps.supervisor.pools.add(record);
+  return poolViewOf(deps.supervisor, record);
+};
+
+/** A hash of the rendered definition: instances of one hash are interchangeable. */
+export const updateRevisionOf = (definition: InstanceDefinition): string =>
+  createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
+
+const choiceOf = ({ name, document }: TemplateRecord) => ({ name, description: document.spec.description ?? '' });
+
+const checkDefinition = (driver: SandboxDriver, definition: InstanceDefinition): void => {
+  try {
+    driver.check(definition);
+  } catch (error) {
+    if (error instanceof DefinitionRefused) throw invalidArgument('templateName', `this daemon can't run the template: ${error.message}`);
+    throw error;
+  }
+};
+
+const draftOf = (deps: CreatePoolDeps, caller: Caller, from: { request: CreatePoolRequest; template: TemplateRecord; definition: InstanceDefinition }): Omit<PoolRecord, 'revision'> => {
+  const { request, template, definition } = from;
+  const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
+  return {
+    uid: deps.newUid(), name: request.name, owner, createdAt: deps.clock.now(), replicas: request.replicas,
+    templateName: template.name, templateVersion: template.version, labels: request.labels,
+    annotations: { ...request.annotations, [TEMPLATE_NAME_ANNOTATION]: template.name },
+    definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
+  };
+};
+
+const reserve = async (deps: CreatePoolDeps, { owner, uid, replicas }: Omit<PoolRecord, 'revision'>): Promise<void> => {
+  const { coordination, limits } = deps;
+  if (!await coordination.reserve(owner, 'pools', { name: uid, amount: 1, limit: limits.pools })) throw poolQuotaExceeded();
+  if (await coordination.reserve(owner, 'replicas', { name: uid, amount: replicas, limit: limits.replicas })) return;
+  await coordination.release(owner, 'pools', uid);
+  throw poolQuotaExceeded();
+};
+
+const release = async ({ coordination }: CreatePoolDeps, { owner, uid }: Omit<PoolRecord, 'revision'>): Promise<void> => {
+  await coordination.release(owner, 'pools', uid);
+  await coordination.release(owner, 'replicas', uid);
+};

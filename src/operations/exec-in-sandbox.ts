@@ -1,0 +1,38 @@
+import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } from '../model/refusals.ts';
+import type { Operations } from './operations.ts';
+import { findSandbox } from './sandbox-view.ts';
+
+export const MOST_COMMANDS = 64;
+
+/** Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it runs the sandbox isn't idle. */
+export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['execInSandbox'] =>
+  async (caller, sandboxId, request, signal) => {
+    const { supervisor, driver, clock } = deps;
+    const snapshot = runningSandbox(supervisor, caller, sandboxId);
+    requireContainer(snapshot, request.container);
+    if (snapshot.context.working >= MOST_COMMANDS) throw tooManyCommands(MOST_COMMANDS);
+    supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
+    try {
+      return await driver.exec(sandboxId, request, signal);
+    } catch (error) {
+      if (error instanceof InstanceGone) throw sandboxNotFound();
+      throw error;
+    } finally {
+      supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
+    }
+  };
+
+/** The caller's sandbox, Running; 409 in any other state. */
+export const runningSandbox = (supervisor: Supervisor, caller: Parameters<Operations['execInSandbox']>[0], sandboxId: string): SandboxSnapshot => {
+  const snapshot = findSandbox(supervisor, caller, sandboxId);
+  if (snapshot.status !== 'Running') throw sandboxNotRunning(snapshot.status);
+  return snapshot;
+};
+
+const requireContainer = ({ context }: SandboxSnapshot, container: string | undefined): void => {
+  const names = Object.keys(context.record?.containerImages ?? {});
+  if (container !== undefined && !names.includes(container)) throw invalidArgument('container', 'no such container', names);
+};

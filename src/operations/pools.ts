@@ -1,0 +1,62 @@
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import { poolBeingDeleted, poolNotFound, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
+import { findPool, poolViewOf } from './find-pool.ts';
+import type { Operations } from './operations.ts';
+
+/** One pool of the caller's (operation `GET /sandboxpools/{name}`). */
+export const getPool = (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
+  async (caller, name) => findPool(deps.supervisor, caller, name);
+
+/** The caller's pools, newest first; an admin's `all` shows everyone's (operation `GET /sandboxpools`). */
+export const listPools = (deps: { readonly supervisor: Supervisor }): Operations['listPools'] => async (caller, filter, { limit, offset }) => {
+  const everyone = caller.role === 'admin' && filter.all;
+  const { ids, total } = deps.supervisor.pools.index.list(everyone ? undefined : caller, offset, limit);
+  const items = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
+  return { items, total, limit, offset };
+};
+
+export interface UpdatePoolDeps {
+  readonly supervisor: Supervisor;
+  readonly coordination: Coordination;
+  readonly replicaLimit: number;
+}
+
+/** Changes a pool of the caller's; an empty change changes nothing (operation `PUT /sandboxpools/{name}`). */
+export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => async (caller, name, change) => {
+  const { supervisor, coordination } = deps;
+  const { record: before } = findPool(supervisor, caller, name);
+  if (before.deleting !== false) throw poolBeingDeleted();
+  const { replicas } = change;
+  if (replicas === undefined || replicas === before.replicas) return poolViewOf(supervisor, before);
+  const limit = replicas < before.replicas ? Number.POSITIVE_INFINITY : deps.replicaLimit; // giving back is never refused
+  if (!await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: replicas, limit })) throw poolQuotaExceeded();
+  let landed = false;
+  try {
+    const record = await supervisor.pools.change(before.uid, (current) => {
+      if (current.deleting !== false) throw poolBeingDeleted();
+      return { ...current, replicas };
+    });
+    if (!record) throw poolNotFound();
+    landed = true;
+    return poolViewOf(supervisor, record);
+  } catch (error) {
+    throw error instanceof RecordConflict ? unavailable('the pool changed meanwhile; try again') : error;
+  } finally {
+    const standing = supervisor.pools.get(before.uid)?.record.replicas;
+    if (!landed && standing !== undefined) await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: standing, limit: Number.POSITIVE_INFINITY });
+    if (!landed && standing === undefined) await coordination.release(before.owner, 'replicas', before.uid);
+  }
+};
+
+/**
+ * Deletes a pool of the caller's (operation `DELETE /sandboxpools/{name}`): its unclaimed instances go; running sandboxes
+ * live on unless `force`. The record goes when they have. Repeating it is harmless; `force` may be added later.
+ */
+export const deletePool = (deps: { readonly supervisor: Supervisor }): Operations['deletePool'] => async (caller, name, { force }) => {
+  const { record: before } = findPool(deps.supervisor, caller, name);
+  const record = await deps.supervisor.pools.change(before.uid, (current) =>
+    ({ ...current, deleting: force || current.deleting === 'force' ? 'force' : 'keep-running' }));
+  return poolViewOf(deps.supervisor, { ...before, ...record, deleting: record?.deleting ?? 'keep-running' });
+};

@@ -1,0 +1,24 @@
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import { RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { sandboxNotFound, sandboxNotRunning } from '../model/refusals.ts';
+import type { Operations } from './operations.ts';
+import { findSandbox, viewOf } from './sandbox-view.ts';
+
+/** Sets a running sandbox's idle timeout, 0 for never; counts as activity (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). */
+export const setIdleTimeout = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['setIdleTimeout'] =>
+  async (caller, sandboxId, idleTimeoutMs) => {
+    for (let tries = 0; ; tries++) {
+      const { status, context } = findSandbox(deps.supervisor, caller, sandboxId);
+      if (status !== 'Running' || !context.record) throw sandboxNotRunning(status);
+      try {
+        const record = await deps.driver.amend(context.record.id, { idleTimeoutMs }, context.record.revision);
+        deps.supervisor.send(sandboxId, { type: 'AMENDED', record, now: deps.clock.now() });
+        const after = deps.supervisor.sandbox(sandboxId);
+        if (!after) throw sandboxNotFound();
+        return viewOf(after, deps.clock.now());
+      } catch (error) {
+        if (!(error instanceof RecordConflict) || tries >= 3) throw error; // another change of the same sandbox came first
+      }
+    }
+  };
