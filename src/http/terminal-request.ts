@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { invalidArgument, invalidToken, type Refusal } from '../model/refusals.ts';
 import type { OpenTerminalRequest } from '../operations/operations.ts';
-import {
-  badArgument, badHandshake, foreignOrigin, invalidToken, unknownCluster, unknownPath, type UpgradeRefusal,
-} from './terminal-refusals.ts';
+import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './terminal-refusals.ts';
 
 /** Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary. */
 export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
@@ -20,19 +19,19 @@ export interface TerminalRules {
 /** What an upgrade asks for, or why it is refused before its single-use token is touched. */
 export const readTerminalRequest = (
   request: IncomingMessage, rules: TerminalRules,
-): { readonly ask: OpenTerminalRequest } | { readonly refusal: UpgradeRefusal } => {
+): { readonly ask: OpenTerminalRequest } | { readonly refusal: Refusal } => {
   const target = readTarget(request.url ?? '');
-  if (!target) return { refusal: unknownPath };
-  if (rules.clusterId !== undefined && target.clusterId !== rules.clusterId) return { refusal: unknownCluster };
-  if (!originAllowed(request, rules.allowedOrigins ?? [])) return { refusal: foreignOrigin };
+  if (!target) return { refusal: unknownPath() };
+  if (rules.clusterId !== undefined && target.clusterId !== rules.clusterId) return { refusal: unknownCluster() };
+  if (!originAllowed(request, rules.allowedOrigins ?? [])) return { refusal: foreignOrigin() };
   const handshake = handshakeProblem(request);
   if (handshake !== undefined) return { refusal: badHandshake(handshake) };
   const cols = readSide(target.query, 'cols', 80);
-  if (cols === undefined) return { refusal: badArgument('cols', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
+  if (cols === undefined) return { refusal: invalidArgument('cols', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
   const rows = readSide(target.query, 'rows', 24);
-  if (rows === undefined) return { refusal: badArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
+  if (rows === undefined) return { refusal: invalidArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
   const token = readToken(target.query, offeredProtocols(request));
-  if (token === undefined) return { refusal: invalidToken };
+  if (token === undefined) return { refusal: invalidToken() };
   return { ask: { clusterId: target.clusterId, sandboxId: target.sandboxId, token, cols, rows } };
 };
 

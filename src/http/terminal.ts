@@ -4,10 +4,10 @@ import { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
 import type { OpenTerminal, OpenTerminalRequest, Operations } from '../operations/operations.ts';
-import {
-  badHandshake, draining, internalError, refuseUpgrade, upgradeRefusalOf, upgradeRequestId, type UpgradeRefusal,
-} from './terminal-refusals.ts';
+import { requestIdFrom } from './request-id.ts';
+import { badHandshake, draining, openingFailure, refuseUpgrade } from './terminal-refusals.ts';
 import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
 import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './terminal-session.ts';
 
@@ -41,27 +41,34 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const requestIds = new WeakMap<IncomingMessage, string>();
   let stopping = false;
 
-  server.on('headers', (headers, request) => headers.push(`X-Request-Id: ${requestIds.get(request) ?? upgradeRequestId(request)}`));
+  server.on('headers', (headers, request) => headers.push(`X-Request-Id: ${requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id'])}`));
   server.on('wsClientError', (error, socket, request) => refuse(request, socket, badHandshake(error.message)));
 
-  const refuse = (request: IncomingMessage, socket: Duplex, refusal: UpgradeRefusal): void => {
-    const requestId = requestIds.get(request) ?? upgradeRequestId(request);
-    deps.log.info({ entity: 'terminal', requestId, status: refusal.status, errorCode: refusal.errorCode }, 'terminal refused');
-    refuseUpgrade(socket, refusal, { requestId, clock: deps.clock });
+  const refuse = (request: IncomingMessage, socket: Duplex, error: unknown): void => {
+    const requestId = requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id']);
+    if (error instanceof Refusal) deps.log.info({ entity: 'terminal', requestId, errorCode: error.code }, 'terminal refused');
+    else deps.log.error({ entity: 'terminal', requestId, error: String(error) }, 'terminal did not open');
+    refuseUpgrade(socket, error, { requestId, clock: deps.clock });
   };
 
   const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const read = readTerminalRequest(request, deps);
     if ('refusal' in read) return refuse(request, socket, read.refusal);
-    if (stopping || pending.size >= MAX_PENDING) return refuse(request, socket, draining);
+    if (stopping || pending.size >= MAX_PENDING) return refuse(request, socket, draining());
     pending.add(socket);
-    const answer = await open(deps, read.ask).finally(() => pending.delete(socket));
-    if ('refusal' in answer) return refuse(request, socket, answer.refusal);
-    if (stopping) {
-      answer.opened.close();
-      return refuse(request, socket, draining);
+    let opened: OpenTerminal;
+    try {
+      opened = await open(deps, read.ask);
+    } catch (error) {
+      return refuse(request, socket, openingFailure(error));
+    } finally {
+      pending.delete(socket);
     }
-    join({ request, socket, head, ask: read.ask, opened: answer.opened });
+    if (stopping) {
+      opened.close();
+      return refuse(request, socket, draining());
+    }
+    join({ request, socket, head, ask: read.ask, opened });
   };
 
   const join = (way: Way): void => {
@@ -79,7 +86,7 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
-    requestIds.set(request, upgradeRequestId(request));
+    requestIds.set(request, requestIdFrom(request.headers['x-request-id']));
     serve(request, socket, head).catch((error: unknown) => {
       deps.log.error({ entity: 'terminal', requestId: requestIds.get(request), error: String(error) }, 'terminal upgrade failed');
       socket.destroy();
@@ -109,25 +116,17 @@ const sessionOptions = (deps: TerminalDeps, ws: WebSocket, way: Way, requestId: 
 });
 
 /** Opens within the deadline; a terminal that comes later is closed again. */
-const open = async (
-  deps: TerminalDeps, ask: OpenTerminalRequest,
-): Promise<{ readonly opened: OpenTerminal } | { readonly refusal: UpgradeRefusal }> => {
-  const late = Symbol('late');
+const open = async (deps: TerminalDeps, ask: OpenTerminalRequest): Promise<OpenTerminal> => {
   let callOff = (): void => {};
-  const deadline = new Promise<typeof late>((resolve) => {
-    callOff = deps.clock.at(deps.clock.now() + OPEN_DEADLINE_MS, () => resolve(late));
+  const deadline = new Promise<undefined>((resolve) => {
+    callOff = deps.clock.at(deps.clock.now() + OPEN_DEADLINE_MS, () => resolve(undefined));
   });
   try {
     const opening = deps.operations.openTerminal(ask);
-    const first = await Promise.race([opening, deadline]);
-    if (first !== late) return { opened: first };
-    opening.then((opened) => opened.close(), () => {});
-    return { refusal: { ...draining, error: 'the terminal did not open in time' } };
-  } catch (error) {
-    const refusal = upgradeRefusalOf(error);
-    if (refusal) return { refusal };
-    deps.log.error({ entity: 'terminal', sandboxId: ask.sandboxId, error: String(error) }, 'terminal did not open');
-    return { refusal: internalError };
+    const opened = await Promise.race([opening, deadline]);
+    if (opened) return opened;
+    opening.then((late) => late.close(), () => {});
+    throw unavailable('the terminal did not open in time');
   } finally {
     callOff();
   }

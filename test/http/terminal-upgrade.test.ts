@@ -109,7 +109,7 @@ describe('upgrading to a terminal', () => {
     daemon.refuseWith = new Error('secret path /x');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(500);
-    expect(answer.body).to.deep.equal({ error: 'internal error', errorCode: 'INTERNAL' });
+    expect(answer.body).to.deep.equal({ error: 'internal error', errorCode: 'INTERNAL', detail: { requestId: answer.headers['x-request-id'] } });
   });
 
   for (const query of ['cols=0', 'cols=1001', 'rows=0', 'rows=1e2', 'rows=-1', 'cols=', 'cols=%20', 'cols=80&cols=80']) {
