@@ -1,0 +1,258 @@
+/*
+ * join: three processes. The parent half stays outside with the caller; a short-lived one enters the namespaces (a pid
+ * namespace holds only for children) and forks the command's process as a child of the parent half.
+ */
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ORDER_FD = 3 };
+
+/* Shared by the three: made before the first fork. */
+static struct {
+  struct order order;
+  sigset_t signals;
+  int target, parent; /* pidfds of the sandbox's init and of the parent half */
+  int namespaces;     /* those of the sandbox that aren't already ours */
+  bool terminal;      /* fd 0 is one */
+  volatile pid_t command;
+} join;
+
+static void read_join_order(const char *file);
+static void leave_own_file(const char *file);
+static void look_at_target(void);
+static void hand_over_stdio(void);
+static void block_signals(void);
+_Noreturn static void enter(void);
+_Noreturn static void become_command(void);
+_Noreturn static void stand_by(void);
+
+int run_join(const char *file) {
+  leave_own_file(file);
+  read_join_order(file);
+  syscall(SYS_close_range, ORDER_FD, ~0U, 0);
+  reset_process();
+  prefer_for_oom();
+  /* Inside, nobody may look at this process through /proc: its memory is the caller's, its file the host's. */
+  if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
+  look_at_target();
+  hand_over_stdio();
+  block_signals();
+
+  /* vfork: the namespaces are each task's own, and copying no memory saves a third of the time. */
+  pid_t middle = vfork();
+  if (middle < 0) fail("fork", errno);
+  if (middle == 0) enter();
+  int status;
+  while (waitpid(middle, &status, 0) < 0 && errno == EINTR) continue;
+  if (join.command <= 0) _exit(EXIT_COULD_NOT);
+  stand_by();
+}
+
+static void read_join_order(const char *file) {
+  int fd = ORDER_FD;
+  if (file) {
+    fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    if (fd < 0) fail("open the order", errno);
+    unlink(file);
+  }
+  struct order *order = &join.order;
+  read_order(fd, order);
+  if (order->pid <= 0 || order->start_time == 0) fail("the order names no process", 0);
+  if (order->inside_uid < 0 || order->inside_gid < 0) fail("the order names no uid inside", 0);
+  if (order->args.count == 0) fail("the order names no command", 0);
+}
+
+/*
+ * A sandbox of the caller's own uid could open this program's file for writing by way of a script whose interpreter is
+ * /proc/self/exe. Then a sealed copy in memory runs in its place. With a uid of its own the sandbox has no right to write.
+ */
+static void leave_own_file(const char *file) {
+  if (geteuid() == 0) return;
+  int own = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  struct stat found;
+  if (own < 0 || fstat(own, &found) < 0) fail("open the launcher", errno);
+  int seals = fcntl(own, F_GET_SEALS);
+  if (seals >= 0 && (seals & F_SEAL_WRITE)) {
+    close(own);
+    return;
+  }
+  int copy = memfd_create("launcher", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (copy < 0) fail("memfd_create", errno);
+  for (off_t left = found.st_size; left > 0;) {
+    ssize_t put = sendfile(copy, own, NULL, (size_t)left);
+    if (put <= 0) fail("copy the launcher", errno);
+    left -= put;
+  }
+  if (fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) fail("seal", errno);
+  char *const argv[] = {"launcher", "join", (char *)file, NULL};
+  char *const no_environment[] = {NULL};
+  fexecve(copy, argv, no_environment);
+  fail("exec the launcher's copy", errno);
+}
+
+static void look_at_target(void) {
+  static const struct {
+    const char *name;
+    int flag;
+  } kinds[] = {{"user", CLONE_NEWUSER}, {"mnt", CLONE_NEWNS}, {"pid", CLONE_NEWPID},      {"net", CLONE_NEWNET},
+               {"ipc", CLONE_NEWIPC},   {"uts", CLONE_NEWUTS}, {"cgroup", CLONE_NEWCGROUP}};
+  pid_t pid = (pid_t)join.order.pid;
+  join.parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
+  join.target = open_process(pid, join.order.start_time);
+  if (join.parent < 0 || join.target < 0) fail("the sandbox is gone", errno);
+  for (size_t i = 0; i < LENGTH(kinds); i++) {
+    char theirs[64], ours[64];
+    struct stat a, b;
+    snprintf(theirs, sizeof theirs, "/proc/%d/ns/%s", (int)pid, kinds[i].name);
+    snprintf(ours, sizeof ours, "/proc/self/ns/%s", kinds[i].name);
+    if (stat(theirs, &a) < 0 || stat(ours, &b) < 0) fail("look at the sandbox's namespaces", errno);
+    if (a.st_ino != b.st_ino || a.st_dev != b.st_dev) join.namespaces |= kinds[i].flag;
+  }
+}
+
+/* Lets the command open /dev/stderr and the like: pipes and the terminal get the sandbox's host uid. */
+static void hand_over_stdio(void) {
+  struct stat found;
+  join.terminal = isatty(0);
+  if (geteuid() == 0) {
+    char path[64];
+    struct stat sandbox;
+    snprintf(path, sizeof path, "/proc/%d", (int)join.order.pid);
+    if (stat(path, &sandbox) < 0) fail("the sandbox is gone", errno);
+    for (int fd = 0; fd <= 2; fd++)
+      if (fstat(fd, &found) == 0 && (S_ISFIFO(found.st_mode) || (S_ISCHR(found.st_mode) && isatty(fd))))
+        if (fchown(fd, sandbox.st_uid, sandbox.st_gid) < 0) complain("fchown", errno);
+  }
+  /* The terminal is given up, so that the command's session can take it. It answers with a SIGHUP to this process. */
+  if (join.terminal) {
+    signal(SIGHUP, SIG_IGN);
+    ioctl(0, TIOCNOTTY);
+    signal(SIGHUP, SIG_DFL);
+  }
+}
+
+static void block_signals(void) {
+  static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT,   SIGHUP,  SIGQUIT, SIGTSTP,
+                                SIGCONT, SIGWINCH, SIGUSR1, SIGUSR2};
+  sigemptyset(&join.signals);
+  for (size_t i = 0; i < LENGTH(numbers); i++) sigaddset(&join.signals, numbers[i]);
+  sigaddset(&join.signals, SIGRTMIN);
+  sigaddset(&join.signals, SIGRTMIN + 1);
+  sigprocmask(SIG_BLOCK, &join.signals, NULL);
+}
+
+/* Shares the parent half's memory, which sleeps meanwhile. */
+static void enter(void) {
+  enter_cgroups(&join.order.cgroups);
+  /* Before the namespaces: inside it is refused. */
+  if (geteuid() == 0 && setgroups(0, NULL) < 0) fail("setgroups", errno);
+  if (join.namespaces && setns(join.target, join.namespaces) < 0) fail("enter the sandbox", errno);
+  long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (child < 0) fail("fork in the sandbox", errno);
+  if (child == 0) become_command();
+  join.command = (pid_t)child;
+  _exit(0);
+}
+
+static void drop_privileges(void) {
+  uid_t uid = (uid_t)join.order.inside_uid;
+  gid_t gid = (gid_t)join.order.inside_gid;
+  for (int capability = 0; capability < 64; capability++)
+    if (prctl(PR_CAPBSET_DROP, capability) < 0) {
+      if (errno == EINVAL) break; /* beyond the last one */
+      fail("drop the bounding set", errno);
+    }
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) fail("drop ambient capabilities", errno);
+  if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) fail("take the uid inside", errno);
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  const struct __user_cap_data_struct none[2] = {0};
+  if (syscall(SYS_capset, &header, none) < 0) fail("drop capabilities", errno);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
+}
+
+/* Those of the sandbox's init, which this uid may read without the capability that root may lack. */
+static void take_limits(void) {
+  if (!(join.namespaces & CLONE_NEWPID)) return;
+  for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
+    struct rlimit limit;
+    if (prlimit(1, resource, NULL, &limit) < 0) fail("the sandbox's limits", errno);
+    set_limit(resource, limit);
+  }
+}
+
+/* A change of uid clears the wish, so it comes after; the parent half may be gone by then, and it is asked. */
+static void die_with_parent(void) {
+  struct pollfd parent = {.fd = join.parent, .events = POLLIN};
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) fail("prctl", errno);
+  if (poll(&parent, 1, 0) != 0) _exit(EXIT_COULD_NOT);
+}
+
+static void become_command(void) {
+  setsid();
+  if (join.terminal && ioctl(0, TIOCSCTTY, 0) < 0) fail("take the terminal", errno);
+  drop_privileges();
+  take_limits();
+  die_with_parent();
+  leave_keyring();
+  const char *cwd = join.order.cwd ? join.order.cwd : "/";
+  if (chdir(cwd) < 0) fail(cwd, errno);
+  syscall(SYS_close_range, 3, ~0U, 0);
+  reset_process();
+  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
+
+  char *nothing[] = {NULL};
+  environ = join.order.env.items ? join.order.env.items : nothing;
+  char **argv = join.order.args.items;
+  execvp(argv[0], argv);
+  int error = errno;
+  complain(argv[0], error);
+  _exit(exit_code_of_exec(error));
+}
+
+static void signal_group(pid_t group, int number) {
+  if (group <= 0 || kill(-group, number) == 0) return;
+  /* Not yet the leader of a group. */
+  if (errno == ESRCH && group == join.command) kill(group, number);
+}
+
+static void forward(int number) {
+  pid_t foreground = join.terminal ? foreground_group(join.command) : 0;
+  if (number == SIGTERM) {
+    if (foreground != join.command) signal_group(foreground, SIGKILL);
+    signal_group(join.command, SIGKILL);
+    return;
+  }
+  if (number == SIGRTMIN) number = SIGKILL;
+  if (number == SIGRTMIN + 1) number = SIGTERM;
+  signal_group(foreground ? foreground : join.command, number);
+}
+
+static void stand_by(void) {
+  syscall(SYS_close_range, 3, ~0U, 0);
+  for (;;) {
+    int status;
+    if (waitpid(join.command, &status, WNOHANG) == join.command)
+      _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    int number = sigwaitinfo(&join.signals, NULL);
+    if (number > 0 && number != SIGCHLD) forward(number);
+  }
+}

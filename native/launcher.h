@@ -1,0 +1,91 @@
+/* The launcher: see README.md for its modes and its orders. */
+#ifndef LAUNCHER_H
+#define LAUNCHER_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* Exit codes, as a shell has them. */
+enum { EXIT_COULD_NOT = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+/* Where the launcher stands inside a sandbox. */
+#define LAUNCHER_INSIDE "/.sandpool/launcher"
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* launcher.c */
+
+/* Writes `launcher: WHAT: REASON` (the reason only where `error` isn't 0) to fd 2. */
+void complain(const char *what, int error);
+/* complain, then exit 125. */
+_Noreturn void fail(const char *what, int error);
+/* 127 where the program is absent, else 126. */
+int exit_code_of_exec(int error);
+/* Reads to the end of the file, at most `limit` bytes; the result is NUL-terminated. Fails the launcher. */
+char *read_whole(int fd, size_t limit, size_t *length);
+/* A memfd that holds these bytes, its offset at 0. Close-on-exec is not set. */
+int memfd_of(const char *name, const void *bytes, size_t length);
+
+/* order.c */
+
+struct list {
+  char **items; /* ends with NULL */
+  size_t count;
+};
+
+struct limit {
+  int resource;
+  struct rlimit value;
+};
+
+/* An order, as read. An id of -1 was not given. */
+struct order {
+  long uid, gid, inside_uid, inside_gid, pid;
+  unsigned long long start_time;
+  const char *bwrap, *cwd;
+  struct list cgroups, env, args;
+  struct limit limits[8];
+  size_t limit_count;
+};
+
+/* Reads an order to its end. Exits with 125 where it is malformed or lacks its `go`. */
+void read_order(int fd, struct order *order);
+/* A decimal number up to `max`, whole; false otherwise. */
+bool parse_number(const char *text, unsigned long long max, unsigned long long *value);
+
+/* process.c */
+
+/* Signals as a fresh process has them, umask 022. */
+void reset_process(void);
+/* The OOM killer of the host takes sandboxes first. Before the process is made undumpable. */
+void prefer_for_oom(void);
+/* The calling process, which has one thread, enters each cgroup folder. */
+void enter_cgroups(const struct list *cgroups);
+/* As far as the own hard limits allow. */
+void set_limit(int resource, struct rlimit value);
+/* A session keyring of its own, so that the daemon's is out of reach; its absence is no failure. */
+void leave_keyring(void);
+/*
+ * A pidfd of the process that has this pid and start time (field 22 of its stat); -1 with errno ESRCH where there is
+ * none, so a reused pid is never taken for the process meant.
+ */
+int open_process(pid_t pid, unsigned long long start_time);
+/* The process group that its terminal has in the foreground, 0 without one. */
+pid_t foreground_group(pid_t pid);
+
+/* seccomp.c */
+
+/* The filter of main processes and joined ones alike. */
+const struct sock_fprog *syscall_filter(void);
+
+/* modes */
+
+int run_start(void);
+int run_init(char **argv);
+int run_join(const char *file);
+int run_watch(void);
+
+#endif

@@ -1,0 +1,100 @@
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool read_stat(pid_t pid, char *text, size_t room, char **fields);
+static const char *field(const char *fields, int number);
+
+void reset_process(void) {
+  /* glibc keeps 32 and 33 to itself, so the kernel is asked. It refuses SIGKILL and SIGSTOP, which need no reset. */
+  const char fresh[64] = {0};
+  for (int number = 1; number <= 64; number++) syscall(SYS_rt_sigaction, number, fresh, NULL, 8);
+  const unsigned long none = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+  umask(022);
+}
+
+void prefer_for_oom(void) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (write(fd, "500", 3) < 0) complain("oom_score_adj", errno);
+  close(fd);
+}
+
+void enter_cgroups(const struct list *cgroups) {
+  for (size_t i = 0; i < cgroups->count; i++) {
+    int folder = open(cgroups->items[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) fail("open the cgroup", errno);
+    /* v1's `tasks` takes one thread without the lock that `cgroup.procs` waits for; v2 has no such file. */
+    int fd = openat(folder, "tasks", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) fd = openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, "0", 1) != 1) fail("enter the cgroup", errno);
+    close(fd);
+    close(folder);
+  }
+}
+
+void set_limit(int resource, struct rlimit value) {
+  if (setrlimit(resource, &value) == 0) return;
+  struct rlimit own;
+  if (errno != EPERM || getrlimit(resource, &own) < 0) fail("setrlimit", errno);
+  if (value.rlim_max > own.rlim_max) value.rlim_max = own.rlim_max;
+  if (value.rlim_cur > value.rlim_max) value.rlim_cur = value.rlim_max;
+  if (setrlimit(resource, &value) < 0) fail("setrlimit", errno);
+}
+
+void leave_keyring(void) {
+  if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0) return;
+}
+
+int open_process(pid_t pid, unsigned long long start_time) {
+  /* The order of these two steps is what makes it safe: the pidfd is of this or an earlier owner of the pid. */
+  int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0) return -1;
+  char text[1024], *fields;
+  if (read_stat(pid, text, sizeof text, &fields) && strtoull(field(fields, 22), NULL, 10) == start_time) return fd;
+  close(fd);
+  errno = ESRCH;
+  return -1;
+}
+
+pid_t foreground_group(pid_t pid) {
+  char text[1024], *fields;
+  if (!read_stat(pid, text, sizeof text, &fields)) return 0;
+  long group = strtol(field(fields, 8), NULL, 10);
+  return group > 1 ? (pid_t)group : 0;
+}
+
+/* `fields` is set to field 3, behind the program's name, which may hold anything. */
+static bool read_stat(pid_t pid, char *text, size_t room, char **fields) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t got = read(fd, text, room - 1);
+  close(fd);
+  if (got <= 0) return false;
+  text[got] = 0;
+  char *behind = strrchr(text, ')');
+  if (!behind || behind[1] != ' ') return false;
+  *fields = behind + 2;
+  return true;
+}
+
+static const char *field(const char *fields, int number) {
+  for (int at = 3; at < number; at++) {
+    const char *space = strchr(fields, ' ');
+    if (!space) return "";
+    fields = space + 1;
+  }
+  return fields;
+}

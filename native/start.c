@@ -1,0 +1,116 @@
+/* start: from the host to bubblewrap. init: from bubblewrap to the command. */
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FREE_FD = 7 };
+
+static size_t command_in(const struct list *args);
+static int args_memfd(const char *name, char **items, size_t count);
+static void take_place(const struct order *order);
+static void become(const struct order *order);
+
+int run_start(void) {
+  struct order order;
+  read_order(ORDER_FD, &order);
+  if (!order.bwrap) fail("the order names no bwrap", 0);
+  size_t command = command_in(&order.args);
+  if (fcntl(INFO_FD, F_GETFD) < 0 || fcntl(READY_FD, F_GETFD) < 0) fail("descriptors 4 and 5 are needed", 0);
+  close(ORDER_FD);
+  syscall(SYS_close_range, COMMAND_FD, ~0U, 0);
+
+  take_place(&order);
+  become(&order);
+
+  /* The command goes by descriptor too, so that it stands in no argument list on the host. */
+  int given = args_memfd("command", order.args.items + command, order.args.count - command);
+  if (given != COMMAND_FD && (dup2(given, COMMAND_FD) < 0 || close(given) < 0)) fail("dup2", errno);
+  int args = args_memfd("args", order.args.items, command - 3);
+  const struct sock_fprog *filter = syscall_filter();
+  int seccomp = memfd_of("seccomp", filter->filter, filter->len * sizeof *filter->filter);
+
+  char args_text[16], seccomp_text[16];
+  snprintf(args_text, sizeof args_text, "%d", args);
+  snprintf(seccomp_text, sizeof seccomp_text, "%d", seccomp);
+  char *const argv[] = {"bwrap",      "--args", args_text, "--seccomp",     seccomp_text, "--info-fd",
+                        "4", "--",     LAUNCHER_INSIDE, "init",       NULL};
+  char *const no_environment[] = {NULL};
+  execve(order.bwrap, argv, no_environment);
+  fail("exec bwrap", errno);
+}
+
+int run_init(char **argv) {
+  if (!argv[0]) {
+    size_t length;
+    char *bytes = read_whole(COMMAND_FD, 4 * 1024 * 1024, &length);
+    size_t count = 0;
+    for (size_t at = 0; at < length; at++) count += bytes[at] == 0;
+    argv = calloc(count + 1, sizeof *argv);
+    if (!argv || !count) fail("no command", 0);
+    char *item = bytes;
+    for (size_t i = 0; i < count; i++, item += strlen(item) + 1) argv[i] = item;
+  }
+  close(ORDER_FD);
+  close(INFO_FD);
+  syscall(SYS_close_range, COMMAND_FD, ~0U, 0);
+  fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
+
+  execvp(argv[0], argv);
+  int error = errno;
+  dprintf(READY_FD, "%s %s\n", strerrorname_np(error), argv[0]);
+  complain(argv[0], error);
+  _exit(exit_code_of_exec(error));
+}
+
+/* The order's args are bwrap's options, then `-- /.sandpool/launcher init`, then the command. */
+static size_t command_in(const struct list *args) {
+  for (size_t i = 0; i + 3 < args->count; i++) {
+    char **at = args->items + i;
+    if (strcmp(at[0], "--") == 0 && strcmp(at[1], LAUNCHER_INSIDE) == 0 && strcmp(at[2], "init") == 0) return i + 3;
+  }
+  fail("the order's args must end with -- " LAUNCHER_INSIDE " init COMMAND...", 0);
+}
+
+static int args_memfd(const char *name, char **items, size_t count) {
+  size_t length = 0;
+  for (size_t i = 0; i < count; i++) length += strlen(items[i]) + 1;
+  char *bytes = malloc(length + 1), *at = bytes;
+  if (!bytes) fail("no memory", 0);
+  for (size_t i = 0; i < count; i++) at = stpcpy(at, items[i]) + 1;
+  int fd = memfd_of(name, bytes, length);
+  free(bytes);
+  return fd;
+}
+
+static void take_place(const struct order *order) {
+  /* A core limit of 1 byte and not 0: with 0 the kernel would still hand the dump to a host program named by core_pattern. */
+  const struct rlimit no_core = {1, 1};
+  reset_process();
+  setsid(); /* refused where it already leads its group, which is as good */
+  enter_cgroups(&order->cgroups);
+  prefer_for_oom();
+  set_limit(RLIMIT_CORE, no_core);
+  for (size_t i = 0; i < order->limit_count; i++) set_limit(order->limits[i].resource, order->limits[i].value);
+  if (chdir("/") < 0) fail("chdir", errno);
+}
+
+static void become(const struct order *order) {
+  if (geteuid() != 0) {
+    if ((order->uid >= 0 && order->uid != getuid()) || (order->gid >= 0 && order->gid != getgid()))
+      fail("only root can take another uid", 0);
+  } else {
+    if (order->uid <= 0 || order->gid <= 0) fail("a sandbox needs a host uid and gid of its own, not root's", 0);
+    uid_t uid = (uid_t)order->uid;
+    gid_t gid = (gid_t)order->gid;
+    if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+      fail("take the sandbox's uid", errno);
+  }
+  leave_keyring();
+}
