@@ -1,0 +1,43 @@
+import Koa from 'koa';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Operations } from '../operations/operations.ts';
+import type { RequestState } from './context.ts';
+import { accessLog, errors, gate, requestId } from './middleware.ts';
+import type { Route } from './route.ts';
+import { nothingMatched, routerOf } from './router.ts';
+import { apiKeyRoutes } from './routes/api-key-routes.ts';
+import { execRoutes } from './routes/exec-routes.ts';
+import { healthRoutes } from './routes/health-routes.ts';
+import { poolRoutes } from './routes/pool-routes.ts';
+import { sandboxRoutes } from './routes/sandbox-routes.ts';
+
+export interface AppDeps {
+  readonly operations: Operations;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** From then on every request is refused with 503. */
+  readonly stopping: () => boolean;
+}
+
+/** Every operation of the API. */
+export const routesOf = (operations: Operations): readonly Route[] => [
+  ...healthRoutes(operations),
+  ...sandboxRoutes(operations),
+  ...execRoutes(operations),
+  ...poolRoutes(operations),
+  ...apiKeyRoutes(operations),
+];
+
+export const createApp = ({ operations, log, clock, stopping }: AppDeps): Koa<RequestState> => {
+  const app = new Koa<RequestState>({ env: 'production' });
+  app.use(requestId());
+  app.use(accessLog(log, clock));
+  app.use(errors(log));
+  app.use(gate(stopping));
+  app.use(routerOf(routesOf(operations), operations));
+  app.use(nothingMatched);
+  // What comes here is past the error body: a connection that broke while the answer was written.
+  app.on('error', (err: unknown) => log.debug({ err }, 'answer-failed'));
+  return app;
+};

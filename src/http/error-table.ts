@@ -1,0 +1,76 @@
+import type { RefusalCode } from '../model/refusals.ts';
+import { Refusal } from '../model/refusals.ts';
+
+/** What the edge alone says no to, before a request is one. */
+export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';
+export type ErrorCode = RefusalCode | EdgeCode;
+
+/** The status of each errorCode; every code is shown in the body. */
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  INVALID_ARGUMENT: 400,
+  API_KEY_REQUIRED: 401,
+  INVALID_API_KEY: 401,
+  INVALID_TOKEN: 401,
+  ADMIN_REQUIRED: 403,
+  FORBIDDEN: 403,
+  POOL_NOT_OWNED: 403,
+  NOT_FOUND: 404,
+  POOL_NOT_FOUND: 404,
+  SANDBOX_NOT_FOUND: 404,
+  SANDBOX_TEMPLATE_NOT_FOUND: 404,
+  API_KEY_NOT_FOUND: 404,
+  CLUSTER_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  ALREADY_EXISTS: 409,
+  CONFLICT: 409,
+  SANDBOX_NOT_RUNNING: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  POOL_EXHAUSTED: 429,
+  QUOTA_EXCEEDED: 429,
+  TOO_MANY_TERMINALS: 429,
+  TOO_MANY_COMMANDS: 429,
+  REQUEST_HEADERS_TOO_LARGE: 431,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+};
+
+/** The body of every error (interface.md 7.1). */
+export interface ErrorBody {
+  readonly error: string;
+  readonly errorCode: ErrorCode;
+  readonly detail?: Readonly<Record<string, unknown>> | null;
+}
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ErrorBody;
+}
+
+export const statusOf = (code: ErrorCode): number => STATUS[code];
+
+/** The answer to anything thrown. What is no Refusal shows the request id and nothing of itself. */
+export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
+  if (!(error instanceof Refusal)) {
+    return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
+  }
+  const { code, message, detail } = error;
+  // The contract shows a null detail for a missing key, and none elsewhere.
+  const shown = code === 'API_KEY_REQUIRED' ? null : detail;
+  return answer(code, { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) }, error.retryAfter);
+};
+
+export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer => answer(code, { error: message, errorCode: code });
+
+const answer = (code: ErrorCode, body: ErrorBody, retryAfter = 1): ErrorAnswer => {
+  const status = STATUS[code];
+  return { status, headers: headersOf(status, retryAfter), body };
+};
+
+const headersOf = (status: number, retryAfter: number): Readonly<Record<string, string>> => {
+  if (status === 429 || status === 503) return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
+  if (status === 401) return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
+  return {};
+};

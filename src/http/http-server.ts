@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { invalidArgument } from '../model/refusals.ts';
+import type { Operations } from '../operations/operations.ts';
+import { createApp } from './app.ts';
+import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
+import { endWithError } from './raw-answer.ts';
+import { awaitsContinue } from './request-body.ts';
+
+export interface HttpLimits {
+  /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** Longer than a balancer in front keeps its own. */
+  readonly keepAliveTimeoutMs: number;
+  readonly maxConnections: number;
+}
+
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 65_000,
+  maxConnections: 10_000,
+};
+
+export interface HttpServerDeps {
+  readonly operations: Operations;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly limits?: Partial<HttpLimits>;
+  /** Takes over every upgrade; without it an upgrade is answered like any other request. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+export interface HttpServer {
+  readonly server: Server;
+  /** Resolves with the address once it listens; rejects where it can't. */
+  start(listen: { readonly host: string; readonly port: number }): Promise<{ readonly host: string; readonly port: number }>;
+  /** Takes no more, lets what is in flight finish for `graceMs`, then cuts it. Upgraded connections are cut then too. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const MAX_HEADER_BYTES = 16_384;
+
+export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
+  let stopping = false;
+  const inFlight = new InFlight();
+  const handle = createApp({ ...deps, stopping: () => stopping }).callback();
+  const onRequest: RequestListener = (request, response) => {
+    inFlight.add(request, response);
+    void handle(request, response);
+  };
+  const server = createServer({
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    noDelay: true,
+  }, onRequest);
+  server.maxConnections = limits.maxConnections;
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    awaitsContinue.add(request);
+    onRequest(request, response);
+  });
+  server.on('checkExpectation', onRequest);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(error, socket, inFlight));
+  if (deps.upgrade) server.on('upgrade', trackUpgrades(inFlight, deps.upgrade));
+
+  return {
+    server,
+    start: (listen) => startListening(server, listen),
+    stop: async (graceMs) => {
+      stopping = true;
+      await stopServing(server, inFlight, graceMs);
+    },
+  };
+};
+
+/** The requests not yet answered, by connection, and the connections that are no longer HTTP. */
+class InFlight {
+  readonly #bySocket = new Map<Duplex, { readonly request: IncomingMessage; readonly response: ServerResponse }>();
+  readonly upgraded = new Set<Duplex>();
+
+  add(request: IncomingMessage, response: ServerResponse): void {
+    const entry = { request, response };
+    this.#bySocket.set(request.socket, entry);
+    response.once('close', () => {
+      if (this.#bySocket.get(request.socket) === entry) this.#bySocket.delete(request.socket);
+    });
+  }
+
+  of(socket: Duplex): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined {
+    return this.#bySocket.get(socket);
+  }
+
+  /** The connections end with the answers under way. */
+  closeAfterAnswers(): void {
+    for (const { response } of this.#bySocket.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+  }
+}
+
+const trackUpgrades = (inFlight: InFlight, upgrade: NonNullable<HttpServerDeps['upgrade']>): NonNullable<HttpServerDeps['upgrade']> =>
+  (request, socket, head) => {
+    inFlight.upgraded.add(socket);
+    socket.once('close', () => inFlight.upgraded.delete(socket));
+    upgrade(request, socket, head);
+  };
+
+const startListening = (server: Server, listen: { readonly host: string; readonly port: number }) =>
+  new Promise<{ host: string; port: number }>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(listen.port, listen.host, () => {
+      server.off('error', reject);
+      const address = server.address() as AddressInfo;
+      resolve({ host: address.address, port: address.port });
+    });
+  });
+
+const stopServing = async (server: Server, inFlight: InFlight, graceMs: number): Promise<void> => {
+  const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
+  inFlight.closeAfterAnswers();
+  server.closeIdleConnections();
+  const cut = setTimeout(() => {
+    server.closeAllConnections();
+    for (const socket of inFlight.upgraded) socket.destroy();
+  }, graceMs);
+  await closed;
+  clearTimeout(cut);
+};
+
+/** Bytes that are no request, or not one in time. Where an answer to an earlier request is under way, nothing may be written in between. */
+const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
+  const pending = inFlight.of(socket);
+  if (error.code === 'ECONNRESET' || pending?.response.headersSent === true || pending?.request.complete === true) {
+    return void socket.destroy();
+  }
+  endWithError(socket, answerTo(error.code));
+};
+
+const answerTo = (code: string | undefined): ErrorAnswer => {
+  if (code === 'HPE_HEADER_OVERFLOW') return edgeAnswer('REQUEST_HEADERS_TOO_LARGE', `the headers are larger than ${MAX_HEADER_BYTES} bytes`);
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return edgeAnswer('REQUEST_TIMEOUT', 'the request did not arrive in time');
+  return errorAnswer(invalidArgument('request', 'is not valid HTTP'), '');
+};

@@ -1,0 +1,69 @@
+import type { Next } from 'koa';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { invalidArgument, unavailable } from '../model/refusals.ts';
+import type { Context } from './context.ts';
+import { errorAnswer } from './error-table.ts';
+import { ClientGone } from './request-body.ts';
+import { requestIdFrom } from './request-id.ts';
+
+/** Gives every request its id, on the answer too. */
+export const requestId = () => (context: Context, next: Next): Promise<void> => {
+  const id = requestIdFrom(context.req.headers['x-request-id']);
+  context.state.requestId = id;
+  context.res.setHeader('X-Request-Id', id);
+  return next();
+};
+
+/** Turns whatever was thrown into the error body. What is no refusal is logged with its stack; the client gets none of it. */
+export const errors = (log: Log) => async (context: Context, next: Next): Promise<void> => {
+  try {
+    await next();
+  } catch (error) {
+    if (error instanceof ClientGone) return void leaveUnanswered(context);
+    const { status, headers, body } = errorAnswer(error, context.state.requestId);
+    if (body.errorCode === 'INTERNAL') {
+      log.error({ requestId: context.state.requestId, route: context.state.route, err: error }, 'request-failed');
+    }
+    context.state.errorCode = body.errorCode;
+    context.status = status;
+    context.set(headers);
+    context.remove('Cache-Control');
+    context.set('Content-Type', 'application/json; charset=utf-8');
+    context.body = JSON.stringify(body);
+  }
+};
+
+/** One line a request: what was asked, by whom, how it went; never a query, a header or a body. */
+export const accessLog = (log: Log, clock: Clock) => async (context: Context, next: Next): Promise<void> => {
+  const startedAt = clock.now();
+  await next();
+  const { status, state } = context;
+  const fields = {
+    requestId: state.requestId,
+    method: context.method.slice(0, 32),
+    path: context.path.slice(0, 256),
+    status,
+    ...(state.errorCode === undefined ? {} : { errorCode: state.errorCode }),
+    ...(state.caller ? { keyId: state.caller.keyId, team: state.caller.team, user: state.caller.user } : {}),
+    durationMs: clock.now() - startedAt,
+  };
+  if (status >= 500) log.warn(fields, 'request');
+  else if (status >= 400) log.info(fields, 'request');
+  else log.debug(fields, 'request');
+};
+
+/** Refuses what must not reach a route: requests without a Host, and all of them once the daemon stops. */
+export const gate = (stopping: () => boolean) => (context: Context, next: Next): Promise<void> => {
+  if (stopping()) throw unavailable('the daemon is stopping');
+  const { headers, httpVersion } = context.req;
+  if (httpVersion === '1.1' && headers.host === undefined) throw invalidArgument('Host', 'the header is required');
+  return next();
+};
+
+const leaveUnanswered = (context: Context): void => {
+  context.state.errorCode = 'CLIENT_GONE';
+  context.status = 400;
+  context.respond = false;
+  context.res.destroy();
+};

@@ -1,0 +1,66 @@
+import type { ExecOutcome } from '../../contracts/sandbox-driver.ts';
+import { formatDuration } from '../../model/durations.ts';
+import { podNameOf } from '../../model/identifiers.ts';
+import type { SandboxView } from '../../operations/views.ts';
+import type {
+  ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxRecordWire, SandboxWire,
+} from '../schemas/sandboxes.ts';
+import { timestampOf } from './timestamp.ts';
+
+export const presentSandbox = (view: SandboxView): SandboxWire => ({
+  sandboxId: view.id,
+  namespace: view.owner.namespace,
+  poolName: view.poolName,
+  podName: podNameOf(view.id),
+  status: view.status,
+  ...(view.claimedAt === undefined ? {} : { claimedAt: timestampOf(view.claimedAt) }),
+  team: view.owner.team,
+  user: view.owner.user,
+});
+
+/** Of one sandbox. Nothing publishes a port yet, so its endpoints are none. */
+export const presentSandboxDetail = (view: SandboxView): SandboxDetailWire => ({ ...presentSandbox(view), endpoints: {} });
+
+export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
+  ...presentSandbox(view),
+  ...(view.startedAt === undefined ? {} : { startedAt: timestampOf(view.startedAt) }),
+  ...(view.terminatedAt === undefined ? {} : { terminatedAt: timestampOf(view.terminatedAt) }),
+  ...(view.recycledAt === undefined ? {} : { recycledAt: timestampOf(view.recycledAt) }),
+  ...(view.durationSeconds === undefined ? {} : { durationSeconds: view.durationSeconds }),
+  cpu: view.cpu,
+  memory: view.memory,
+  containerImages: view.containerImages,
+  ...(view.endReason === undefined ? {} : { endReason: view.endReason }),
+});
+
+export const presentIdleTimeout = (view: SandboxView): SandboxIdleTimeoutWire => ({
+  ...presentSandbox(view),
+  idleTimeout: formatDuration(view.idleTimeoutMs),
+  ...(view.idleExpiresAt === undefined ? {} : { idleExpiresAt: timestampOf(view.idleExpiresAt) }),
+});
+
+export const presentSandboxDeletion = (view: SandboxView): SandboxDeletionWire => ({
+  sandboxId: view.id,
+  namespace: view.owner.namespace,
+  poolName: view.poolName,
+  podName: podNameOf(view.id),
+  status: 'Stopping',
+});
+
+/** Bytes of each stream that are answered. */
+export const EXEC_OUTPUT_LIMIT = 1_048_576;
+
+export const presentExecOutcome = (outcome: ExecOutcome): ExecResultWire => ({
+  stdout: outputOf(outcome.stdout),
+  stderr: outputOf(outcome.stderr),
+  exitCode: outcome.exitCode,
+  timedOut: outcome.timedOut,
+  truncated: outcome.truncated || outcome.stdout.length > EXEC_OUTPUT_LIMIT || outcome.stderr.length > EXEC_OUTPUT_LIMIT,
+  durationMs: Math.round(outcome.durationMs),
+});
+
+/** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
+const outputOf = (bytes: Buffer): string => {
+  if (bytes.length < EXEC_OUTPUT_LIMIT) return bytes.toString('utf8');
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { stream: bytes.length >= EXEC_OUTPUT_LIMIT });
+};

@@ -1,0 +1,67 @@
+import type { z } from 'zod';
+import type { Refusal, RefusalCode } from '../model/refusals.ts';
+import type { Caller } from '../model/tenant.ts';
+
+/** Who may call: anyone, any good key, a key with the admin role. */
+export type Access = 'open' | 'tenant' | 'admin';
+
+/** What stands in a path. A value that does not fit names nothing, so it gets the refusal of what is not there. */
+export interface PathParams<P> {
+  readonly schema: z.ZodType<P>;
+  readonly otherwise: () => Refusal;
+}
+
+/** An operation that still works and is to go (RFC 9745). */
+export interface Deprecation {
+  /** Seconds since the epoch. */
+  readonly since: number;
+  /** The path of what replaces it; `{…}` as in the row's own path. */
+  readonly successor: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface RouteRequest<A extends Access, B, Q, P> {
+  readonly caller: A extends 'open' ? undefined : Caller;
+  readonly body: B;
+  readonly query: Q;
+  readonly params: P;
+  /** Aborts when the client goes away before it is answered. */
+  readonly signal: () => AbortSignal;
+}
+
+/** One operation of the API, whole: what it takes, who may call it, what it answers, and the one call behind it. */
+export interface RouteSpec<A extends Access, B, Q, P> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With `{…}` for parameters, as the contract writes it. */
+  readonly path: string;
+  readonly access: A;
+  readonly summary: string;
+  readonly body?: z.ZodType<B>;
+  readonly query?: z.ZodType<Q>;
+  readonly params?: PathParams<P>;
+  readonly answers: Readonly<Record<number, z.ZodType>>;
+  /** The refusals of its own; those of keys and of malformed requests go without saying. */
+  readonly refusals: readonly RefusalCode[];
+  readonly deprecated?: Deprecation;
+  readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
+}
+
+/** A row of the table, its types checked and then forgotten. */
+export interface Route extends Omit<RouteSpec<Access, unknown, unknown, unknown>, 'handle'> {
+  readonly handle: (request: RouteRequest<Access, unknown, unknown, unknown>) => Answer | Promise<Answer>;
+}
+
+/** The router hands `handle` only what this row's own schemas and access let through. */
+export const route = <A extends Access, B = undefined, Q = undefined, P = undefined>(spec: RouteSpec<A, B, Q, P>): Route =>
+  spec as unknown as Route;
+
+export const ok = (body: object): Answer => ({ status: 200, body });
+export const created = (body: object): Answer => ({ status: 201, body });
+
+/** Holds a secret: no cache may keep it. */
+export const secret = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } });

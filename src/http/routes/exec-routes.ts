@@ -1,0 +1,42 @@
+import { invalidArgument } from '../../model/refusals.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from '../presenters/present-sandbox.ts';
+import { ok, route, secret, type Route } from '../route.ts';
+import { ExecBody, ExecResult, ExecToken, IdleTimeoutBody, IdleTimeoutEnvelope, SandboxPath } from '../schemas/sandboxes.ts';
+
+/** 2026-01-01T00:00:00Z. */
+const EXEC_DEPRECATED_SINCE = 1_767_225_600;
+
+/** What is done inside a running sandbox, and how long it may sit idle. */
+export const execRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    method: 'POST', path: '/sandboxes/{sandboxId}/exec', access: 'tenant', summary: 'Run a command and wait for its end',
+    params: SandboxPath, body: ExecBody, answers: { 200: ExecResult },
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
+    deprecated: { since: EXEC_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
+    handle: async ({ caller, params, body, signal }) => {
+      const { command, timeoutSeconds, ...rest } = body;
+      const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
+      const request = { ...rest, argv, timeoutMs: timeoutSeconds * 1_000, outputLimit: EXEC_OUTPUT_LIMIT };
+      return ok(presentExecOutcome(await operations.execInSandbox(caller, params.sandboxId, request, signal())));
+    },
+  }),
+  route({
+    method: 'POST', path: '/sandboxes/{sandboxId}/exec-token', access: 'tenant', summary: 'Make a single-use token for the terminal',
+    params: SandboxPath, answers: { 200: ExecToken }, refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
+  }),
+  route({
+    method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout', access: 'tenant', summary: 'Set how long the sandbox may sit idle',
+    params: SandboxPath, body: IdleTimeoutBody, answers: { 200: IdleTimeoutEnvelope },
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds } }) => {
+      if (idleTimeout === undefined && idleTimeoutSeconds === undefined) throw invalidArgument('idleTimeout', 'is required');
+      if (idleTimeout !== undefined && idleTimeoutSeconds !== undefined) {
+        throw invalidArgument('idleTimeoutSeconds', 'must not be given beside idleTimeout');
+      }
+      const view = await operations.setIdleTimeout(caller, params.sandboxId, idleTimeout ?? idleTimeoutSeconds ?? 0);
+      return ok({ sandbox: presentIdleTimeout(view) });
+    },
+  }),
+];

@@ -1,0 +1,42 @@
+import { poolNameRequired } from '../../model/refusals.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { adminFilters } from '../admin-filters.ts';
+import { presentPage } from '../presenters/present-page.ts';
+import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxRecord } from '../presenters/present-sandbox.ts';
+import { created, ok, route, type Route } from '../route.ts';
+import {
+  ClaimBody, SandboxDeletion, SandboxDetailEnvelope, SandboxEnvelope, SandboxListQuery, SandboxPage, SandboxPath,
+} from '../schemas/sandboxes.ts';
+
+export const sandboxRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    method: 'POST', path: '/sandboxes', access: 'tenant', summary: 'Claim an idle instance of a pool',
+    body: ClaimBody, answers: { 201: SandboxEnvelope },
+    refusals: ['POOL_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    handle: async ({ caller, body: { poolName, idleTimeout } }) => {
+      if (!poolName) throw poolNameRequired();
+      const request = idleTimeout === undefined ? { poolName } : { poolName, idleTimeoutMs: idleTimeout ?? 0 };
+      return created({ sandbox: presentSandbox(await operations.claimSandbox(caller, request)) });
+    },
+  }),
+  route({
+    method: 'GET', path: '/sandboxes', access: 'tenant', summary: 'List sandboxes, newest claim first',
+    query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED'],
+    handle: async ({ caller, query }) => {
+      const { limit, offset, ...filter } = query;
+      adminFilters(caller, filter, ['namespace', 'team', 'user', 'all']);
+      return ok(presentPage(await operations.listSandboxes(caller, filter, { limit, offset }), presentSandboxRecord));
+    },
+  }),
+  route({
+    method: 'GET', path: '/sandboxes/{sandboxId}', access: 'tenant', summary: 'Get a sandbox',
+    params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) =>
+      ok({ sandbox: presentSandboxDetail(await operations.getSandbox(caller, params.sandboxId)) }),
+  }),
+  route({
+    method: 'DELETE', path: '/sandboxes/{sandboxId}', access: 'tenant', summary: 'Give a sandbox back, which ends it',
+    params: SandboxPath, answers: { 200: SandboxDeletion }, refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
+  }),
+];

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
+import { isDnsLabel } from '../../model/identifiers.ts';
+
+/** Longest name of anything that is only looked up; what is longer names nothing. */
+export const MAX_REFERENCE = 512;
+
+export const name = z.string().max(MAX_REFERENCE)
+  .refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens')
+  .meta({ pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$', maxLength: 63 });
+
+/** Text without NUL, which no argument, variable or path can hold. */
+export const text = (longest: number) => z.string().max(longest).refine((value) => !value.includes('\0'), 'must not hold a NUL');
+
+export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' });
+
+/** A duration as text, in milliseconds. */
+export const duration = z.string().max(64)
+  .refine((value) => parseDuration(value) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+  .transform((value) => parseDuration(value) ?? 0);
+
+/** A duration in seconds, in milliseconds. */
+export const seconds = z.int().min(0).max(MAX_DURATION_MS / 1_000).transform((value) => value * 1_000);
+
+const queryInteger = (least: number, most: number) =>
+  z.string().regex(/^[0-9]{1,9}$/, 'must be a whole number of at most 9 digits').transform(Number).pipe(z.int().min(least).max(most));
+
+export const limit = queryInteger(1, 1_000).default(20);
+export const offset = queryInteger(0, 999_999_999).default(0);
+
+/** `?force` alone is `true`. */
+export const flag = z.enum(['true', 'false', '']).transform((value) => value !== 'false');
+
+export const pageOf = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), total: z.int(), limit: z.int(), offset: z.int() });
+
+/** Labels and annotations: data, never interpreted. */
+export const textMap = (longestValue: number) =>
+  z.record(z.string().min(1).max(317), text(longestValue))
+    .refine((map) => Object.keys(map).length <= 64, 'must have at most 64 entries');
