@@ -1,0 +1,45 @@
+import { createRequire } from 'node:module';
+import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+
+export type SqlValue = string | number | null;
+
+/**
+ * A connection. Hazard: it closes when it is garbage collected, even while its statements are in use: keep it referenced
+ * for as long as it must live.
+ */
+export type Connection = DatabaseSyncInstance;
+export type Statement = ReturnType<Connection['prepare']>;
+
+/** What SQLite says of a failure. `errcode` is absent on errors of the binding itself, such as a bad parameter. */
+export interface SqliteError extends Error { readonly errcode?: number }
+
+interface Library {
+  readonly DatabaseSync: new (path: string, options?: { readonly timeout?: number }) => Connection;
+  readonly StatementSync: { readonly prototype: object };
+}
+
+/** Opens by Node's own SQLite where it has what we use (22.16 and later), else by the package with the same interface. */
+export const connect = (path: string, options: { readonly busyTimeoutMs: number }): Connection => {
+  const { DatabaseSync } = library();
+  return new DatabaseSync(path, { timeout: options.busyTimeoutMs });
+};
+
+/** SQLite's primary result code; undefined where the error isn't SQLite's. */
+export const sqliteCode = (error: unknown): number | undefined => {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
+  return typeof code === 'number' ? code & 0xff : undefined;
+};
+
+export const SQLITE_BUSY = 5;
+export const SQLITE_LOCKED = 6;
+export const SQLITE_NOTADB = 26;
+
+const library = (): Library => {
+  const builtIn: unknown = process.getBuiltinModule('node:sqlite');
+  const require = createRequire(import.meta.url);
+  return isLibrary(builtIn) ? builtIn : require('@photostructure/sqlite');
+};
+
+const isLibrary = (module: unknown): module is Library =>
+  typeof module === 'object' && module !== null && 'StatementSync' in module && typeof module.StatementSync === 'function'
+  && 'setReturnArrays' in module.StatementSync.prototype;

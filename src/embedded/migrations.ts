@@ -1,0 +1,137 @@
+import type { Connection } from './database-library.ts';
+import type { RefusalToOpen } from './database-protocol.ts';
+
+/** The file can't be used by this daemon. The message says what to do. */
+export class DatabaseRefused extends Error {
+  override readonly name = 'DatabaseRefused';
+  readonly why: RefusalToOpen;
+
+  constructor(why: RefusalToOpen, message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+/**
+ * Brings the file to this daemon's schema version, one transaction per step. Throws DatabaseRefused for a file of a
+ * later version, or one that isn't ours. `upTo` stops early, to build a file as an older daemon left it.
+ */
+export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.length): void => {
+  const version = versionOf(connection, path);
+  if (version > MIGRATIONS.length) {
+    throw new DatabaseRefused('newer', `${path} has schema version ${version}, and this sandpool knows up to ${MIGRATIONS.length}: `
+      + 'start the newer sandpool that wrote it, or choose another data folder');
+  }
+  for (let next = version; next < upTo; next += 1) {
+    connection.exec('BEGIN IMMEDIATE');
+    try {
+      connection.exec(MIGRATIONS[next] ?? '');
+      connection.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${next + 1}`);
+      connection.exec('COMMIT');
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+};
+
+/** `SPdb` in ASCII. */
+const APPLICATION_ID = 0x53_50_64_62;
+
+const versionOf = (connection: Connection, path: string): number => {
+  const version = pragma(connection, 'user_version');
+  const objects = Number(Object.values(connection.prepare('SELECT COUNT(*) FROM sqlite_schema').get())[0]);
+  const ours = pragma(connection, 'application_id') === APPLICATION_ID;
+  if (!ours && (version !== 0 || objects > 0)) {
+    throw new DatabaseRefused('foreign', `${path} is a database, but not one of sandpool: choose another data folder`);
+  }
+  return version;
+};
+
+const pragma = (connection: Connection, name: string): number =>
+  Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
+
+/** Never edited once released: a change of the schema is a new step at the end. */
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE instances (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('idle', 'claimed', 'ending')),
+    owner_namespace TEXT, owner_team TEXT, owner_user TEXT,
+    claimed_at INTEGER, idle_timeout_ms INTEGER, max_lifetime_ms INTEGER,
+    end_reason TEXT, exit_code INTEGER,
+    birth TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    CHECK ((state = 'idle') = (claimed_at IS NULL)),
+    CHECK ((state = 'ending') = (end_reason IS NOT NULL))
+  ) STRICT;
+
+  -- Revisions of all records come from one counter, so that a name that is deleted and made again repeats none.
+  CREATE TABLE record_revision (id INTEGER PRIMARY KEY CHECK (id = 1), last INTEGER NOT NULL) STRICT;
+  INSERT INTO record_revision VALUES (1, 0);
+
+  CREATE TABLE templates (
+    name TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE pools (
+    uid TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+    UNIQUE (namespace, name)
+  ) STRICT;
+  CREATE TABLE api_keys (
+    key_id TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL,
+    namespace TEXT NOT NULL, short_name TEXT NOT NULL, body TEXT NOT NULL,
+    UNIQUE (namespace, short_name)
+  ) STRICT;
+  ${['templates', 'pools', 'api_keys'].map((table) => ['INSERT', 'UPDATE'].map((event) => `
+  CREATE TRIGGER ${table}_revision_on_${event.toLowerCase()} AFTER ${event} ON ${table} BEGIN
+    UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
+  END;`).join('')).join('')}
+  `,
+  `
+  -- One row per owner and pool, with how many finished sandboxes it has: totals without counting.
+  CREATE TABLE history_groups (
+    group_id INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL, team TEXT NOT NULL, user TEXT NOT NULL, pool_name TEXT NOT NULL,
+    finished INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (namespace, team, user, pool_name)
+  ) STRICT;
+  CREATE TABLE history (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    group_id INTEGER NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    terminated_at INTEGER NOT NULL,
+    body TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX history_by_claim ON history (claimed_at, id);
+  CREATE INDEX history_of_group_by_claim ON history (group_id, claimed_at, id);
+  CREATE INDEX history_of_group_by_end ON history (group_id, terminated_at);
+  CREATE INDEX history_by_end ON history (terminated_at);
+
+  CREATE TRIGGER history_counted AFTER INSERT ON history BEGIN
+    UPDATE history_groups SET finished = finished + 1 WHERE group_id = NEW.group_id;
+  END;
+  CREATE TRIGGER history_uncounted AFTER DELETE ON history BEGIN
+    UPDATE history_groups SET finished = finished - 1 WHERE group_id = OLD.group_id;
+    DELETE FROM history_groups WHERE group_id = OLD.group_id AND finished = 0;
+  END;
+
+  -- Written through this view: finds or makes the group, and keeps the first record of an id.
+  CREATE VIEW finished_sandboxes AS
+    SELECT h.id, g.namespace, g.team, g.user, g.pool_name, h.claimed_at, h.terminated_at, h.body
+    FROM history h JOIN history_groups g USING (group_id);
+  CREATE TRIGGER finished_sandboxes_insert INSTEAD OF INSERT ON finished_sandboxes
+  WHEN NOT EXISTS (SELECT 1 FROM history WHERE id = NEW.id) BEGIN
+    INSERT INTO history_groups (namespace, team, user, pool_name) VALUES (NEW.namespace, NEW.team, NEW.user, NEW.pool_name)
+      ON CONFLICT DO NOTHING;
+    INSERT INTO history (id, group_id, claimed_at, terminated_at, body)
+      SELECT NEW.id, group_id, NEW.claimed_at, NEW.terminated_at, NEW.body FROM history_groups
+      WHERE namespace = NEW.namespace AND team = NEW.team AND user = NEW.user AND pool_name = NEW.pool_name;
+  END;
+  `,
+];
+
+export const SCHEMA_VERSION = MIGRATIONS.length;
