@@ -1,0 +1,49 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+/**
+ * `daemon.json` in the data folder: where the running daemon listens, for the command line and for a second start. It
+ * is a hint and not a lock: one that a killed daemon left behind is told by its process, and counts as absent.
+ */
+export interface DaemonNote {
+  /** `http://127.0.0.1:8080` */
+  readonly address: string;
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: with the pid it names one process of this boot. */
+  readonly startTime: string;
+}
+
+/** Writes the note of this very process, whole or not at all. */
+export const writeDaemonNote = (dataDir: string, address: string): void => {
+  const note: DaemonNote = { address, pid: process.pid, startTime: startTimeOf(process.pid) ?? '' };
+  const next = join(dataDir, `.daemon.json.${process.pid}`);
+  writeFileSync(next, `${JSON.stringify(note)}\n`, { mode: 0o644 });
+  renameSync(next, join(dataDir, 'daemon.json'));
+};
+
+/** The note of a daemon that is alive; undefined where there is none. */
+export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
+  try {
+    const note = NoteSchema.parse(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
+    return startTimeOf(note.pid) === note.startTime ? note : undefined;
+  } catch {
+    return undefined; // none, or not readable by this user, or not ours
+  }
+};
+
+/** Removes the note if it is this process's. */
+export const removeDaemonNote = (dataDir: string): void => {
+  if (readDaemonNote(dataDir)?.pid === process.pid) rmSync(join(dataDir, 'daemon.json'), { force: true });
+};
+
+const NoteSchema = z.object({ address: z.url({ protocol: /^https?$/ }), pid: z.int().positive(), startTime: z.string().min(1) });
+
+const startTimeOf = (pid: number): string | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,91 @@
+import type { Log } from './contracts/log.ts';
+
+/** A composed daemon, as its process sees it. */
+export interface RunnableDaemon {
+  start(): Promise<{ readonly address: string; readonly firstStart: boolean }>;
+  /** Answers how many sandboxes go on running. */
+  stop(): Promise<{ readonly sandboxesLeft: number }>;
+  /** Settles when the daemon can't go on, with the cause. */
+  readonly failed: Promise<Error>;
+}
+
+/** What a process gives: `process` itself, or a test's stand-in. */
+export interface Signals {
+  on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
+  off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
+}
+
+export interface ProcessDeps {
+  readonly log: Log;
+  readonly signals: Signals;
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void;
+  /** Calls back after so many ms; answers the way to call it off. */
+  readonly after: (ms: number, due: () => void) => () => void;
+  readonly onReady: (started: { readonly address: string; readonly firstStart: boolean }) => void;
+  readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
+}
+
+/** How long an orderly stop may take, in ms. */
+export const STOP_DEADLINE_MS = 10_000;
+
+/**
+ * Starts the daemon and resolves with the process's exit code once it has stopped: 0 after SIGINT or SIGTERM, 1 after a
+ * failure of its own. The first signal stops it in order; a second one, or the deadline, ends the process at once.
+ * Rejects where it can't start; what it opened is stopped by then.
+ */
+export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Promise<number> => {
+  const { log, signals } = deps;
+  let signalled: NodeJS.Signals | undefined;
+  let askToStop: (() => void) | undefined;
+  let disarm = (): void => {};
+  const asked = new Promise<void>((resolve) => { askToStop = resolve; });
+  const armDeadline = (): void => {
+    disarm();
+    disarm = deps.after(STOP_DEADLINE_MS, () => {
+      log.error({ deadlineMs: STOP_DEADLINE_MS }, 'stop-took-too-long');
+      deps.exit(1);
+    });
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (signalled) {
+      log.warn({ signal }, 'stopped-at-once');
+      deps.exit(signal === 'SIGINT' ? 130 : 143);
+      return;
+    }
+    signalled = signal;
+    log.info({ signal }, 'stop-asked');
+    armDeadline();
+    askToStop?.();
+  };
+
+  signals.on('SIGINT', onSignal);
+  signals.on('SIGTERM', onSignal);
+  try {
+    const failure = await startAndWait(daemon, deps, asked, armDeadline);
+    if (failure) {
+      log.error({ error: failure }, 'daemon-failed');
+      armDeadline();
+    }
+    deps.onStopped(await daemon.stop());
+    return failure ? 1 : 0;
+  } finally {
+    disarm();
+    signals.off('SIGINT', onSignal);
+    signals.off('SIGTERM', onSignal);
+  }
+};
+
+/** Resolves when it is time to stop: with the daemon's failure, or without one when it was asked. */
+const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Promise<void>, armDeadline: () => void): Promise<Error | undefined> => {
+  try {
+    const started = await daemon.start();
+    deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon-started');
+    deps.onReady(started);
+  } catch (cause) {
+    armDeadline();
+    await daemon.stop().catch((error: unknown) => { deps.log.warn({ error }, 'stop-after-failed-start'); });
+    throw cause;
+  }
+  return Promise.race([asked.then(() => undefined), daemon.failed]);
+};

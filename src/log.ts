@@ -1,0 +1,51 @@
+import pino, { type DestinationStream } from 'pino';
+import type { Log } from './contracts/log.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** The process's log: JSON lines, each with `level`, `time` (ISO 8601, UTC), the fields, and the event as `msg`. */
+export interface ProcessLog extends Log {
+  /** Writes out what is still in memory, before the process ends. */
+  flush(): void;
+}
+
+/**
+ * Lines go to standard error, in the background: at most 1 MiB waits for a slow reader, then lines are dropped rather
+ * than the daemon held up. Secrets are blanked twice: fields by their name, down to the third level, and API keys
+ * wherever they stand.
+ */
+export const createLog = (level: LogLevel, destination: DestinationStream & { flushSync?: () => void } = standardError()): ProcessLog => {
+  const logger = pino({
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+    redact: { paths: SECRET_PATHS, censor: '[secret]' },
+  }, { write: (line) => { destination.write(line.replace(API_KEY, '$1[secret]')); } });
+  return {
+    debug: (fields, event) => { logger.debug(fields, event); },
+    info: (fields, event) => { logger.info(fields, event); },
+    warn: (fields, event) => { logger.warn(fields, event); },
+    error: (fields, event) => { logger.error(fields, event); },
+    flush: () => { destination.flushSync?.(); },
+  };
+};
+
+const WAITING_LIMIT_BYTES = 1_048_576;
+
+const SECRETS = ['apiKey', 'secret', 'token', 'password', 'pepper', 'authorization', 'cookie', '["service-api-key"]', '["SERVICE-API-KEY"]'];
+const SECRET_PATHS = SECRETS.flatMap((name) =>
+  ['', '*', '*.*'].map((above) => (above === '' ? name : name.startsWith('[') ? `${above}${name}` : `${above}.${name}`)));
+
+/** `spk_<id>_<secret>`: the id stays readable. */
+const API_KEY = /(spk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+/g;
+
+const standardError = (): DestinationStream & { flushSync: () => void } => {
+  const stream = pino.destination({ dest: 2, sync: false, maxLength: WAITING_LIMIT_BYTES });
+  return {
+    write: (line) => { stream.write(line); },
+    // Fails where nothing was written yet, or where the reader is gone; neither matters at the end.
+    flushSync: () => { try { stream.flushSync(); } catch { /* nothing to write */ } },
+  };
+};

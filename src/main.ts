@@ -1,0 +1,96 @@
+import { fileURLToPath } from 'node:url';
+import { type Config, ConfigFaults, dataDirFrom, environment, loadConfig, type NamedTexts } from './config.ts';
+import { createDaemon } from './daemon.ts';
+import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
+import { runDaemon } from './daemon-process.ts';
+import { createLog, type ProcessLog } from './log.ts';
+import { readyText, type StartUp, stoppedText } from './start-up-text.ts';
+
+export interface ServeOptions {
+  /** The command's options by name, as commander gives them; see `configFlags`. */
+  readonly argvOptions: NamedTexts;
+}
+
+/**
+ * Runs the daemon in this process until it is told to stop, then ends the process: with 0 after SIGINT or SIGTERM, with
+ * 1 where it can't start or go on. What a person should read goes to standard output, errors and logs to standard error.
+ */
+export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
+  const config = configOrFaults(argvOptions);
+  if (!config) {
+    process.exitCode = 1;
+    return;
+  }
+  const log = createLog(config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel);
+  const exit = (code: number): never => {
+    log.flush();
+    process.exit(code);
+  };
+  const crash = (event: string) => (error: unknown): void => {
+    log.error({ error }, event);
+    process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
+    exit(1);
+  };
+  process.on('uncaughtException', crash('uncaught-exception'));
+  process.on('unhandledRejection', crash('unhandled-rejection'));
+  process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
+  exit(await run(config, log, exit));
+};
+
+const run = async (config: Config, log: ProcessLog, exit: (code: number) => never): Promise<number> => {
+  const { dataDir } = config;
+  try {
+    const daemon = await createDaemon(config, log);
+    daemon.failed.then((error: Error) => { process.stderr.write(`Sandpool stops: ${error.message}\n`); }, () => undefined);
+    let startUp: StartUp | undefined;
+    return await runDaemon(daemon, {
+      log,
+      exit,
+      signals: process,
+      after: (ms, due) => {
+        const timer = setTimeout(due, ms);
+        return () => { clearTimeout(timer); };
+      },
+      onReady: ({ address }) => {
+        writeDaemonNote(dataDir, address);
+        startUp = startUpOf(config, address);
+        process.stdout.write(readyText(startUp));
+      },
+      onStopped: ({ sandboxesLeft }) => {
+        removeDaemonNote(dataDir);
+        process.stdout.write(stoppedText(sandboxesLeft, startUp ?? startUpOf(config, '')));
+      },
+    });
+  } catch (error) {
+    const other = readDaemonNote(dataDir);
+    if (other && other.pid !== process.pid) {
+      process.stderr.write(`A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`);
+    } else {
+      log.error({ error }, 'start-failed');
+      process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
+    }
+    return 1;
+  }
+};
+
+const configOrFaults = (argvOptions: NamedTexts): Config | undefined => {
+  try {
+    return loadConfig({ argvOptions }).config;
+  } catch (error) {
+    if (!(error instanceof ConfigFaults)) throw error;
+    const count = error.faults.length;
+    process.stderr.write(`The configuration has ${count === 1 ? 'a fault' : `${count} faults`}:\n${error.message.replace(/^/gm, '  ')}\n`);
+    return undefined;
+  }
+};
+
+const startUpOf = (config: Config, address: string): StartUp => ({
+  address,
+  dataDir: config.dataDir,
+  usualDataDir: dataDirFrom(environment()) === config.dataDir,
+  command: fileURLToPath(new URL('../bin/sandpool', import.meta.url)),
+  workingDir: process.cwd(),
+  poolName: config.defaultPool.name,
+});
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

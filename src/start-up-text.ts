@@ -1,0 +1,42 @@
+import { join, relative, sep } from 'node:path';
+
+export interface StartUp {
+  readonly address: string;
+  readonly dataDir: string;
+  /** Whether the command line finds `dataDir` without being told. */
+  readonly usualDataDir: boolean;
+  /** `bin/sandpool`, absolute. */
+  readonly command: string;
+  readonly workingDir: string;
+  readonly poolName: string;
+}
+
+/** What a person reads once the daemon is ready: the address, the key files, three lines to try. */
+export const readyText = (startUp: StartUp): string => {
+  const sandpool = commandOf(startUp);
+  const keys = join(startUp.dataDir, 'keys');
+  return [
+    '',
+    `Sandpool is ready at ${startUp.address}`,
+    `Keys: ${join(keys, 'tenant.key')} (tenant), ${join(keys, 'admin.key')} (admin)`,
+    'Try, from another terminal:',
+    `  ${sandpool} run -- uname -a`,
+    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(join(keys, 'tenant.key'))})" -H 'content-type: application/json' -d '{"poolName":"${startUp.poolName}"}' ${startUp.address}/sandboxes`,
+    `  ${sandpool} shell`,
+    '',
+  ].join('\n');
+};
+
+/** What a person reads when the daemon has stopped. */
+export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
+  sandboxesLeft === 0
+    ? 'Sandpool has stopped; no sandbox is left.\n'
+    : `Sandpool has stopped; ${sandboxesLeft} ${sandboxesLeft === 1 ? 'sandbox is' : 'sandboxes are'} left and will be found again. To end them: ${commandOf(startUp)} stop --all\n`;
+
+const commandOf = ({ command, workingDir, dataDir, usualDataDir }: StartUp): string => {
+  const near = relative(workingDir, command);
+  const program = quoted(near.startsWith('..') ? command : `.${sep}${near}`);
+  return usualDataDir ? program : `SANDPOOL_DATA_DIR=${quoted(dataDir)} ${program}`;
+};
+
+const quoted = (text: string): string => (/^[A-Za-z0-9_./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);

@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Records } from '../../src/contracts/record-store.ts';
+import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
+import { templateFolder } from '../../src/embedded/template-folder.ts';
+import type { InstanceDefinition, TemplateRecord } from '../../src/model/template.ts';
+import { loadTemplates } from '../../src/operations/load-templates.ts';
+import { rejection } from '../support/rejection.ts';
+
+const SHIPPED = new URL('../../config/templates', import.meta.url).pathname;
+
+class MemoryTemplates implements Records<TemplateRecord> {
+  readonly records = new Map<string, TemplateRecord>();
+  writes = 0;
+  async list() { return [...this.records.values()]; }
+  async create(draft: Omit<TemplateRecord, 'revision'>) { return this.#put({ ...draft, revision: '1' }); }
+  async update(record: TemplateRecord) { return this.#put({ ...record, revision: `${record.revision}+` }); }
+  async remove(record: TemplateRecord) { this.records.delete(record.name); }
+  #put(record: TemplateRecord): TemplateRecord {
+    this.writes += 1;
+    this.records.set(record.name, record);
+    return record;
+  }
+}
+
+describe('the templates that are read at start', () => {
+  let folder: string;
+  let templates: MemoryTemplates;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-templates-'));
+    templates = new MemoryTemplates();
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const put = (file: string, content: unknown): void =>
+    writeFileSync(join(folder, file), typeof content === 'string' ? content : JSON.stringify(content));
+
+  const aTemplate = (name: string, spec: object = {}) => ({
+    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+    spec: { containers: [{ name: 'main', image: 'host' }], ...spec },
+  });
+
+  const load = (from = folder, check: (definition: InstanceDefinition) => void = () => undefined) =>
+    loadTemplates({ source: templateFolder(from), templates, check, clock: { now: () => 42, at: () => () => undefined } });
+
+  it('has the template `default` among those that are shipped', async () => {
+    const [record] = await load(SHIPPED);
+
+    expect(record).to.include({ name: 'default', version: '1', createdAt: 42 });
+    expect(record?.document.spec).to.deep.include({ idleTimeout: '30m', network: 'none' });
+    expect(record?.document.spec.containers[0]).to.deep.include({
+      image: 'host', command: ['/bin/sleep', 'infinity'], resources: { limits: { cpu: '1', memory: '256Mi' } },
+    });
+  });
+
+  it('moves the version of a template that changed, and of no other', async () => {
+    put('a.json', aTemplate('a'));
+    put('b.json', aTemplate('b'));
+    await load();
+    put('b.json', aTemplate('b', { idleTimeout: '5m' }));
+    templates.writes = 0;
+
+    const records = await load();
+
+    expect(records.map(({ name, version }) => `${name}@${version}`)).to.have.members(['a@1', 'b@2']);
+    expect(templates.writes).to.equal(1);
+  });
+
+  it('keeps a template whose file is gone', async () => {
+    put('a.json', aTemplate('a'));
+    await load();
+    rmSync(join(folder, 'a.json'));
+
+    expect((await load()).map(({ name }) => name)).to.deep.equal(['a']);
+  });
+
+  it('names file and field of every fault, and writes nothing', async () => {
+    put('a.json', aTemplate('a'));
+    put('b.json', '{ "apiVersion": ');
+    put('c.json', aTemplate('c', { idelTimeout: '5m', containers: [{ name: 'Main', image: 'host' }] }));
+    put('d.json', aTemplate('a'));
+    put('.hidden.json', 'x');
+    put('notes.txt', 'x');
+
+    const { message } = await rejection(load());
+
+    expect(message).to.match(/b\.json: is not JSON/);
+    expect(message).to.match(/c\.json: spec\.containers\[0\]\.name: must be a DNS-1123 label/);
+    expect(message).to.match(/c\.json: spec: .*idelTimeout/);
+    expect(message).to.match(/d\.json: metadata\.name: a is in .*a\.json already/);
+    expect(message).to.not.match(/hidden|notes/);
+    expect(templates.writes).to.equal(0);
+  });
+
+  it("passes on the driver's refusal with the file", async () => {
+    put('a.json', aTemplate('a'));
+
+    const { message } = await rejection(load(folder, () => { throw new DefinitionRefused('spec.containers[0].image: no such image'); }));
+
+    expect(message).to.match(/a\.json: spec\.containers\[0\]\.image: no such image/);
+  });
+
+  it('says which folder is missing, and which file is too large', async () => {
+    expect((await rejection(load(join(folder, 'none')))).message).to.match(/can't read templates from .*none: ENOENT/);
+    put('big.json', ' '.repeat(300_000));
+    expect((await rejection(load())).message).to.match(/big\.json: it is larger than 256 KiB/);
+  });
+});

@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readDaemonNote, removeDaemonNote, writeDaemonNote } from '../../src/daemon-note.ts';
+
+describe('daemon.json', () => {
+  let folder: string;
+
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-note-')); });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const change = (part: object): void => {
+    const file = join(folder, 'daemon.json');
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')) as object, ...part }));
+  };
+
+  it('tells where the running daemon listens, until it stops', () => {
+    expect(readDaemonNote(folder)).to.equal(undefined);
+
+    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+    expect(readDaemonNote(folder)).to.include({ address: 'http://127.0.0.1:8080', pid: process.pid });
+
+    removeDaemonNote(folder);
+    expect(readDaemonNote(folder)).to.equal(undefined);
+  });
+
+  it('counts as absent when its daemon is dead, also when the pid is another process by now', () => {
+    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+
+    change({ startTime: '1' });
+    expect(readDaemonNote(folder)).to.equal(undefined);
+    change({ pid: 2 ** 22 + 1 });
+    expect(readDaemonNote(folder)).to.equal(undefined);
+  });
+
+  it('counts as absent when it is broken', () => {
+    for (const text of ['', '{', '[]', '{"address":"file:///etc/passwd","pid":1,"startTime":"1"}']) {
+      writeFileSync(join(folder, 'daemon.json'), text);
+      expect(readDaemonNote(folder)).to.equal(undefined);
+    }
+  });
+});

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { createLog, type LogLevel } from '../../src/log.ts';
+
+const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+describe('the log', () => {
+  const logged = (write: (log: ReturnType<typeof createLog>) => void, level: LogLevel = 'info'): string[] => {
+    const lines: string[] = [];
+    write(createLog(level, { write: (line) => { lines.push(line); } }));
+    return lines;
+  };
+
+  it('writes one JSON line with level, time, fields and event', () => {
+    const [line = ''] = logged((log) => { log.info({ entity: 'sb-1', from: 'idle', to: 'running' }, 'sandbox-claimed'); });
+
+    const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    expect(rest).to.deep.equal({ level: 'info', entity: 'sb-1', from: 'idle', to: 'running', msg: 'sandbox-claimed' });
+    expect(time).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect(line.trimEnd()).to.not.include('\n');
+  });
+
+  it('leaves out what is below its level', () => {
+    const lines = logged((log) => { log.info({}, 'a'); log.warn({}, 'b'); log.error({}, 'c'); }, 'warn');
+
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['b', 'c']);
+  });
+
+  it('shows an error with its message and its cause', () => {
+    const [line] = logged((log) => { log.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed'); });
+
+    expect(line).to.include('outer').and.include('inner');
+  });
+
+  it('never shows a secret, by its field or by its shape', () => {
+    const lines = logged((log) => {
+      log.warn({ apiKey: 'hidden', body: { token: 'hidden', nested: { secret: 'hidden' } }, headers: { 'service-api-key': 'hidden', authorization: 'hidden' } }, 'x');
+      log.warn({ url: `/x?key=${KEY}`, error: new Error(`bad key ${KEY}`) }, `y ${KEY}`);
+    });
+
+    expect(lines.join('')).to.not.include('hidden');
+    expect(lines[1]).to.not.include('abcdefghijklmnop');
+    expect(lines[1]).to.include('spk_0123456789abcdef_[secret]');
+  });
+});
