@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { cyclesOf, partOf, readSourceTree } from './source-tree.ts';
+import { importsOf, scanCode } from './source-code.ts';
+
+/** What each part of src/ may import besides itself (design: folders). A part that isn't named here may import nothing. */
+const ARROWS: Readonly<Record<string, readonly string[]>> = {
+  'model': [],
+  'contracts': ['model'],
+  'machines': ['model'],
+  'actors': ['machines', 'contracts', 'model'],
+  'operations': ['actors', 'contracts', 'model'],
+  'http': ['operations', 'contracts', 'model'],
+  'embedded': ['contracts', 'model'],
+  'client': ['model'],
+  'cli': ['client', 'model', 'config.ts', 'daemon-note.ts', 'main.ts'],
+  'config': ['model'],
+  'config.ts': ['config'],
+  'log.ts': ['contracts'],
+  'daemon-note.ts': [],
+  'daemon-process.ts': ['contracts'],
+  'start-up-text.ts': [],
+  'main.ts': ['config.ts', 'daemon.ts', 'daemon-note.ts', 'daemon-process.ts', 'log.ts', 'start-up-text.ts'],
+};
+
+/** The composition root and what it is made of: all parts but those that sit on top of it. */
+const COMPOSITION = ['daemon.ts', 'embedded-assembly.ts', 'first-start.ts'];
+const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
+
+const MACHINE_BANS = /\b(Date|setTimeout|setInterval|setImmediate|queueMicrotask|performance|process|globalThis|crypto|fetch)\b|\bMath\.random\b|\b(invoke|spawn|spawnChild|after)\b\s*[:(]/;
+
+describe('the source tree', () => {
+  const files = readSourceTree();
+
+  const offenders = (pattern: RegExp, allowed: (path: string) => boolean): string[] =>
+    files.filter(({ path }) => !allowed(path)).flatMap(({ path, codeOnly }) =>
+      codeOnly.split('\n').flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim()}`] : [])));
+
+  it('is found', () => {
+    expect(files.map(({ path }) => path)).to.include.members(['config.ts', 'main.ts', 'daemon.ts', 'model/sandbox.ts']);
+    expect(files.find(({ path }) => path === 'main.ts')?.imports).to.include('daemon.ts');
+  });
+
+  it('imports along the arrows only', () => {
+    const wrong = files.flatMap(({ path, part, imports }) => imports.map(partOf)
+      .filter((target) => target !== part && (COMPOSITION.includes(part) ? ABOVE_COMPOSITION.includes(target) : !ARROWS[part]?.includes(target)))
+      .map((target) => `${path} → ${target}`));
+
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('has no part that the arrows do not know', () => {
+    expect([...new Set(files.map(({ part }) => part))].filter((part) => !(part in ARROWS) && !COMPOSITION.includes(part))).to.deep.equal([]);
+  });
+
+  it('has no import cycle', () => {
+    expect(cyclesOf(files).map((cycle) => cycle.join(' → '))).to.deep.equal([]);
+  });
+
+  it('loads the daemon lazily from the command line', () => {
+    const eager = files.filter(({ part, withStrings }) => part === 'cli' && /\bfrom\s*'[^']*\/main\.ts'/.test(withStrings));
+
+    expect(eager.map(({ path }) => path)).to.deep.equal([]);
+  });
+
+  it("keeps the spawner apart from the daemon's code", () => {
+    const wrong = files.filter(({ path }) => path.startsWith('embedded/spawner/')).flatMap(({ path, withStrings }) =>
+      importsOf({ withStrings: withStrings.replace(/\bimport type\b[^;]*;/g, ''), codeOnly: '' })
+        .filter((name) => name.startsWith('../')).map((name) => `${path} → ${name}`));
+
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('keeps clocks, timers, randomness, I/O and actors out of the machines', () => {
+    const machines = (path: string): boolean => path.startsWith('machines/');
+
+    expect(offenders(MACHINE_BANS, (path) => !machines(path))).to.deep.equal([]);
+    expect(files.filter(({ path }) => machines(path)).flatMap(({ packages }) => packages).filter((name) => name !== 'xstate')).to.deep.equal([]);
+  });
+
+  it('keeps I/O out of the model', () => {
+    const io = /^node:(fs|net|http|https|http2|child_process|worker_threads|timers|dgram|os|dns|tls|stream|process)/;
+
+    expect(files.filter(({ part }) => part === 'model').flatMap(({ path, packages }) => packages.filter((name) => io.test(name)).map((name) => `${path} → ${name}`)))
+      .to.deep.equal([]);
+  });
+
+  it('uses each framework in its own part only', () => {
+    const homes: Readonly<Record<string, readonly string[]>> = {
+      'xstate': ['machines', 'actors'], 'koa': ['http'], '@koa/router': ['http'], 'node-pty': ['embedded'],
+      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'pino': ['log.ts'], 'yaml': ['config'],
+    };
+    const wrong = files.flatMap(({ path, part, packages }) =>
+      packages.filter((name) => homes[name] !== undefined && !homes[name].includes(part)).map((name) => `${path} → ${name}`));
+
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('reads the environment in config.ts only', () => {
+    expect(offenders(/\bprocess\s*\.\s*env\b|\bprocess\[/, (path) => path === 'config.ts')).to.deep.equal([]);
+    expect(files.filter(({ withStrings }) => /\benv\b[^}]*\}\s*(=\s*process\b|from\s*'node:process')/.test(withStrings)).map(({ path }) => path)).to.deep.equal([]);
+  });
+
+  it("reads the time of day from the Clock only", () => {
+    expect(offenders(/\bDate\.now\b|\bnew Date\(\s*\)/, (path) => path === 'embedded/system-clock.ts' || path.startsWith('cli/'))).to.deep.equal([]);
+  });
+
+  it('writes to the console in the command line only', () => {
+    expect(offenders(/\bconsole\s*\./, (path) => path.startsWith('cli/'))).to.deep.equal([]);
+  });
+
+  it('has no `any`', () => {
+    expect(offenders(/(:|<|\bas|,|\|)\s*any\b/, () => false)).to.deep.equal([]);
+    expect(files.filter(({ path }) => path.endsWith('.js'))).to.deep.equal([]);
+  });
+
+  it('has no file of more than 350 lines', () => {
+    expect(files.filter(({ lines }) => lines > 350).map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
+  });
+
+  it('has no default export and no barrel file', () => {
+    expect(offenders(/^export default\b/, () => false)).to.deep.equal([]);
+    expect(files.filter(({ path }) => /(^|\/)index\.ts$/.test(path)).map(({ path }) => path)).to.deep.equal([]);
+  });
+});
+
+describe('the scanner behind these rules', () => {
+  it('tells code from comments, strings, templates and regular expressions', () => {
+    const source = [
+      "const a = 'process.env'; // process.env",
+      '/* Date */ const b = /[/"]Date/.test(`Date ${Date.now()} Date`);',
+      'const c = 6 / 2 / Math.random();',
+      "const d = `x ${ { e: `y ${'Date'}` } } Date`; invoke()",
+    ].join('\n');
+
+    const { codeOnly } = scanCode(source);
+
+    expect(codeOnly.split('\n').map((line) => line.replaceAll(/\s+/g, ' ').trim())).to.deep.equal([
+      "const a = ' ';",
+      'const b = / /.test(` ${Date.now()} `);',
+      'const c = 6 / 2 / Math.random();',
+      "const d = ` ${ { e: ` ${' '}` } } `; invoke()",
+    ]);
+    expect(codeOnly.length).to.equal(source.length);
+  });
+
+  it('finds every form of import', () => {
+    const source = "import a from './a.ts';\nimport './b.ts';\nimport {\n  c,\n} from './c.ts';\nexport { d } from './d.ts';\nawait import('./e.ts'); // import './f.ts'\n";
+
+    expect(importsOf(scanCode(source))).to.deep.equal(['./a.ts', './b.ts', './c.ts', './d.ts', './e.ts']);
+  });
+
+  it('finds cycles', () => {
+    const file = (path: string, ...imports: string[]) => ({ path, imports });
+
+    expect(cyclesOf([file('a', 'b', 'c'), file('b', 'c'), file('c')])).to.deep.equal([]);
+    expect(cyclesOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).to.deep.equal([['b', 'c', 'b']]);
+  });
+
+  it('knows what machines may not do', () => {
+    for (const line of ['Date.now()', 'setTimeout(x)', 'Math.random()', 'after: { 10: x }', 'invoke: {', 'spawn(x)', 'process.pid']) expect(line).to.match(MACHINE_BANS);
+    for (const line of ['update', 'afterwards: 1', 'claimedAfter(x)', 'deadline']) expect(line).to.not.match(MACHINE_BANS);
+  });
+});
