@@ -1,0 +1,96 @@
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { apiErrorFrom, ConnectionFailed } from './api-error.ts';
+
+export interface Exchange {
+  readonly method: string;
+  /** From the server's address on, with its query. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly deadlineMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The most of an answer that is read, in bytes. */
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * JSON over HTTP, one answer a call. Node's own client and not fetch, which gives up on answers that take 300 s, as a
+ * command may. Follows no redirect, so the key goes nowhere else.
+ */
+export class HttpExchanges {
+  readonly #server: URL;
+  readonly #apiKey: string;
+  readonly #agent: HttpAgent | HttpsAgent;
+
+  constructor(server: URL, apiKey: string) {
+    this.#server = server;
+    this.#apiKey = apiKey;
+    this.#agent = server.protocol === 'https:' ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  }
+
+  /** The parsed body of a success. Rejects with ApiError, with ConnectionFailed, or with the signal's reason. */
+  async call(exchange: Exchange): Promise<unknown> {
+    exchange.signal?.throwIfAborted();
+    const deadline = AbortSignal.timeout(exchange.deadlineMs);
+    const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline]) : deadline;
+    try {
+      const response = await this.#send(exchange, signal);
+      const text = await readAll(response);
+      const status = response.statusCode ?? 0;
+      if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, text);
+      return parsed(text, this.#server);
+    } catch (error) {
+      exchange.signal?.throwIfAborted();
+      if (deadline.aborted) throw new ConnectionFailed(`no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`, 'DEADLINE');
+      throw asConnectionFailure(error, this.#server);
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #send({ method, path, body }: Exchange, signal: AbortSignal): Promise<IncomingMessage> {
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const send = this.#server.protocol === 'https:' ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const request = send(new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`), {
+        method, signal, agent: this.#agent,
+        headers: {
+          accept: 'application/json', 'SERVICE-API-KEY': this.#apiKey,
+          ...(bytes ? { 'content-type': 'application/json', 'content-length': bytes.length } : {}),
+        },
+      }, resolve);
+      request.on('error', reject);
+      request.end(bytes);
+    });
+  }
+}
+
+/** A network error as ConnectionFailed; anything else as it is. */
+export const asConnectionFailure = (error: unknown, server: URL): Error => {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  if (code === undefined || error instanceof ConnectionFailed) return error;
+  return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, { cause: error });
+};
+
+const readAll = async (response: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES) throw new Error('the answer is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const parsed = (text: string, server: URL): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${server.origin} did not answer JSON; is it a Sandpool daemon?`, { cause: error });
+  }
+};

@@ -1,0 +1,143 @@
+import { HttpExchanges } from './http-exchange.ts';
+import { openTerminal } from './open-terminal.ts';
+import type { TerminalConnection } from './terminal-connection.ts';
+import type {
+  AdminApiKeyRequest, ApiKeyRequest, ExecRequest, ExecResult, IssuedApiKey, Page, PageRequest, Pool, PoolDeletion, Readiness, Sandbox,
+  SandboxDeletion, SandboxFilter,
+} from './wire.ts';
+
+export interface SandpoolClientOptions {
+  /** The daemon's address, such as `http://127.0.0.1:8080`. */
+  readonly server: string | URL;
+  readonly apiKey: string;
+  /** Of a sandbox whose id names no cluster; `local` unless told. */
+  readonly clusterId?: string;
+  /** Milliseconds that a call may take; 30 s unless told. A command gets its own time on top. */
+  readonly deadlineMs?: number;
+}
+
+export interface CallOptions {
+  /** Gives the call up; what was asked may still happen. */
+  readonly signal?: AbortSignal;
+}
+
+export interface CreatePoolRequest {
+  readonly name: string;
+  readonly templateName: string;
+  readonly replicas?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+const DEADLINE_MS = 30_000;
+const MAX_EXEC_SECONDS = 300;
+
+/**
+ * The service's operations, one method each. Every call ends by its deadline. Rejects with ApiError for an answer that
+ * says no, with ConnectionFailed where there was none. Nothing is tried again here.
+ */
+export class SandpoolClient {
+  readonly #server: URL;
+  readonly #exchanges: HttpExchanges;
+  readonly #clusterId: string;
+  readonly #deadlineMs: number;
+
+  constructor(options: SandpoolClientOptions) {
+    this.#server = new URL(options.server);
+    this.#exchanges = new HttpExchanges(this.#server, options.apiKey);
+    this.#clusterId = options.clusterId ?? 'local';
+    this.#deadlineMs = options.deadlineMs ?? DEADLINE_MS;
+  }
+
+  async claimSandbox(request: { readonly poolName: string; readonly idleTimeout?: string }, options?: CallOptions): Promise<Sandbox> {
+    return (await this.#call<{ sandbox: Sandbox }>('POST', '/sandboxes', { body: request, ...options })).sandbox;
+  }
+
+  async getSandbox(sandboxId: string, options?: CallOptions): Promise<Sandbox> {
+    return (await this.#call<{ sandbox: Sandbox }>('GET', sandboxPath(sandboxId), options)).sandbox;
+  }
+
+  async listSandboxes(filter: SandboxFilter = {}, options?: CallOptions): Promise<Page<Sandbox>> {
+    return await this.#call('GET', `/sandboxes${queryOf(filter)}`, options);
+  }
+
+  async deleteSandbox(sandboxId: string, options?: CallOptions): Promise<SandboxDeletion> {
+    return await this.#call('DELETE', sandboxPath(sandboxId), options);
+  }
+
+  /** `idleTimeout` as text such as `30m`; `0` switches it off. */
+  async setIdleTimeout(sandboxId: string, idleTimeout: string, options?: CallOptions): Promise<Sandbox> {
+    return (await this.#call<{ sandbox: Sandbox }>('PUT', `${sandboxPath(sandboxId)}/idle-timeout`, { body: { idleTimeout }, ...options })).sandbox;
+  }
+
+  async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {
+    const deadlineMs = (request.timeoutSeconds ?? MAX_EXEC_SECONDS) * 1_000 + this.#deadlineMs;
+    return await this.#call('POST', `${sandboxPath(sandboxId)}/exec`, { body: request, deadlineMs, ...options });
+  }
+
+  /** A single-use token of 30 seconds. */
+  async createExecToken(sandboxId: string, options?: CallOptions): Promise<string> {
+    return (await this.#call<{ token: string }>('POST', `${sandboxPath(sandboxId)}/exec-token`, options)).token;
+  }
+
+  /** A shell in a Running sandbox. */
+  async terminal(sandboxId: string, size: { readonly cols: number; readonly rows: number }): Promise<TerminalConnection> {
+    const token = await this.createExecToken(sandboxId);
+    const dot = sandboxId.indexOf('.');
+    const clusterId = dot > 0 ? sandboxId.slice(0, dot) : this.#clusterId;
+    return await openTerminal({ server: this.#server, clusterId, sandboxId, token, ...size, deadlineMs: this.#deadlineMs });
+  }
+
+  async createPool(request: CreatePoolRequest, options?: CallOptions): Promise<Pool> {
+    return (await this.#call<{ template: Pool }>('POST', '/sandboxpools', { body: request, ...options })).template;
+  }
+
+  async getPool(name: string, options?: CallOptions): Promise<Pool> {
+    return (await this.#call<{ template: Pool }>('GET', poolPath(name), options)).template;
+  }
+
+  async listPools(filter: PageRequest & { readonly all?: boolean } = {}, options?: CallOptions): Promise<Page<Pool>> {
+    return await this.#call('GET', `/sandboxpools${queryOf(filter)}`, options);
+  }
+
+  async updatePool(name: string, change: { readonly replicas?: number }, options?: CallOptions): Promise<Pool> {
+    return (await this.#call<{ template: Pool }>('PUT', poolPath(name), { body: change, ...options })).template;
+  }
+
+  /** With `force` its running sandboxes end too. */
+  async deletePool(name: string, { force = false, ...options }: CallOptions & { readonly force?: boolean } = {}): Promise<PoolDeletion> {
+    return await this.#call('DELETE', `${poolPath(name)}${force ? '?force=true' : ''}`, options);
+  }
+
+  async createApiKey(request: ApiKeyRequest = {}, options?: CallOptions): Promise<IssuedApiKey> {
+    return await this.#call('POST', '/api-keys', { body: request, ...options });
+  }
+
+  /** Needs a key with the admin role. */
+  async createApiKeyForTenant(request: AdminApiKeyRequest, options?: CallOptions): Promise<IssuedApiKey> {
+    return await this.#call('POST', '/admin/api-keys', { body: request, ...options });
+  }
+
+  /** Rejects with an ApiError of status 503 while the daemon is not ready. */
+  async readiness(options?: CallOptions): Promise<Readiness> {
+    return await this.#call('GET', '/readyz', options);
+  }
+
+  /** Lets go of its idle connections. */
+  close(): void {
+    this.#exchanges.close();
+  }
+
+  async #call<T>(method: string, path: string, options: CallOptions & { readonly body?: unknown; readonly deadlineMs?: number } = {}): Promise<T> {
+    const { body, deadlineMs = this.#deadlineMs, signal } = options;
+    return (await this.#exchanges.call({ method, path, body, deadlineMs, signal })) as T;
+  }
+}
+
+const sandboxPath = (sandboxId: string): string => `/sandboxes/${encodeURIComponent(sandboxId)}`;
+const poolPath = (name: string): string => `/sandboxpools/${encodeURIComponent(name)}`;
+
+const queryOf = (fields: object): string => {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]): [string, string] => [name, String(value)]);
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+};

@@ -1,0 +1,108 @@
+import { Duplex } from 'node:stream';
+import { WebSocket } from 'ws';
+
+/** How a terminal ended. */
+export interface TerminalEnd {
+  /** The shell's; undefined where it did not end by itself. */
+  readonly exitCode: number | undefined;
+  /** The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4004 the sandbox ended, 4008 too slow. */
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** The server pings every 20 s; so long a silence means that it is gone. */
+const SILENCE_MS = 45_000;
+/** The server takes messages of 64 KiB. */
+const MESSAGE_BYTES = 32 * 1024;
+/** The longest message that is taken from the server. */
+export const MAX_OUTPUT_BYTES = 1024 * 1024;
+
+/** A terminal in a sandbox, in the framing `sandpool.terminal.v1`. Its stream carries bytes and obeys back-pressure both ways. */
+export class TerminalConnection {
+  readonly stream: Duplex;
+  /** Settles once, when the connection is gone; never rejects. */
+  readonly ended: Promise<TerminalEnd>;
+  readonly #ws: WebSocket;
+  #exitCode: number | undefined;
+  #complaint = '';
+
+  /** Takes a connection that is opening, and listens to it from then on. */
+  constructor(ws: WebSocket) {
+    this.#ws = ws;
+    this.stream = new Duplex({
+      read: () => ws.resume(),
+      write: (chunk: Buffer, _encoding, done) => this.#write(chunk, done),
+      destroy: (error, done) => {
+        this.close();
+        done(error);
+      },
+    });
+    ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary)); // binaryType is nodebuffer
+    ws.on('error', (error) => { this.#complaint = error.message; });
+    this.ended = this.#untilEnded();
+  }
+
+  /** Columns and rows, 1 to 1000 each. */
+  resize(cols: number, rows: number): void {
+    this.#say({ type: 'resize', cols, rows });
+  }
+
+  /** To the foreground process group, by name: `INT`, `TERM`, … */
+  signal(name: string): void {
+    this.#say({ type: 'signal', name });
+  }
+
+  /** Hangs up. May be repeated. */
+  close(): void {
+    this.#ws.resume(); // else the answer to the close would not be read
+    this.#ws.close(1000);
+  }
+
+  #say(frame: object): void {
+    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(JSON.stringify(frame));
+  }
+
+  /** Done once the socket took it; a send that fails means that the connection goes, which `ended` tells. */
+  #write(chunk: Buffer, done: () => void): void {
+    let from = 0;
+    for (; from + MESSAGE_BYTES < chunk.length; from += MESSAGE_BYTES) this.#ws.send(chunk.subarray(from, from + MESSAGE_BYTES), { binary: true });
+    this.#ws.send(chunk.subarray(from), { binary: true }, () => done());
+  }
+
+  #onMessage(data: Buffer, isBinary: boolean): void {
+    if (isBinary) {
+      if (!this.stream.destroyed && !this.stream.push(data)) this.#ws.pause();
+      return;
+    }
+    const { type, exitCode, error } = frameOf(data.toString('utf8'));
+    if (type === 'exit' && typeof exitCode === 'number') this.#exitCode = exitCode;
+    if (type === 'error' && typeof error === 'string') this.#complaint = error;
+  }
+
+  #untilEnded(): Promise<TerminalEnd> {
+    const ws = this.#ws;
+    return new Promise((resolve) => {
+      const silence = setTimeout(() => {
+        if (ws.isPaused) return void silence.refresh(); // we are the ones who do not listen
+        this.#complaint = 'the server is silent';
+        ws.terminate();
+      }, SILENCE_MS);
+      ws.on('message', () => silence.refresh());
+      ws.on('ping', () => silence.refresh());
+      ws.on('close', (code, reason) => {
+        clearTimeout(silence);
+        if (!this.stream.destroyed) this.stream.push(null);
+        resolve({ exitCode: this.#exitCode, code, reason: reason.toString() || this.#complaint });
+      });
+    });
+  }
+}
+
+const frameOf = (text: string): Readonly<Record<string, unknown>> => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+};
