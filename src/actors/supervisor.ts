@@ -56,6 +56,7 @@ export class Supervisor {
   readonly #waiters: Waiters;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
+  #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -157,10 +158,8 @@ export class Supervisor {
 
   #put(id: string, intent: SandboxIntent, lease: ReturnType<Coordination['lease']>): void {
     if (intent.type === 'report-start') {
-      const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
       const now = this.#deps.clock.now();
-      const event: PoolEvent = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
-      this.#outbox.put({ name: intent.type, lease: undefined, act: () => { if (poolUid !== undefined) this.pools.send(poolUid, event); } });
+      this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
       return;
     }
     this.#outbox.put({ name: intent.type, lease, act: async () => { this.send(id, await this.#carryOut(id, intent)); } });
@@ -180,6 +179,10 @@ export class Supervisor {
     const to = placement && countedAs(placement);
     this.#deadlines.arm(`s${id}`, context.deadline);
     if (state === 'completed') this.#sandboxes.delete(id);
+    // First how the start went, then that its place is free: else the breaker would trip one launch too late.
+    const report = this.#report;
+    this.#report = undefined;
+    if (report) this.pools.send(context.poolUid, report);
     if (from !== to || cause.ordered) this.pools.send(context.poolUid, { type: 'INSTANCE_MOVED', from, to, ordered: cause.ordered, now: this.#deps.clock.now() });
     this.#waiters.changed(id);
   }

@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { Refusal } from '../../src/model/refusals.ts';
+import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+
+const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+};
+
+describe('the supervisor', () => {
+  it('fills a pool to its replicas and no further', async () => {
+    const { supervisor, pool, driver } = await aSupervisor({ pool: { replicas: 5 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 5, 'five idle');
+    expect(supervisor.pools.get(pool.uid)?.phase).to.equal('Ready');
+    expect(driver.calls.filter((call) => call.startsWith('launch'))).to.have.length(5);
+  });
+
+  it('gives each of many simultaneous claims its own sandbox, and refuses the rest', async () => {
+    const { supervisor, pool, claim } = await aSupervisor({ pool: { replicas: 20 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 20, 'filled');
+    const answers = await Promise.allSettled(Array.from({ length: 30 }, () => claim(alice, { poolName: 'default' })));
+    const ids = answers.flatMap((answer) => answer.status === 'fulfilled' ? [answer.value.id] : []);
+    expect(new Set(ids).size).to.equal(20);
+    const refused = answers.flatMap((answer) => answer.status === 'rejected' ? [answer.reason] : []);
+    expect(refused.every((reason) => reason instanceof Refusal && reason.code === 'POOL_EXHAUSTED')).to.equal(true);
+    expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(20);
+  });
+
+  it('starts another once a sandbox has been given back', async () => {
+    const { supervisor, pool, claim, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const first = await claim(alice, { poolName: 'default' });
+    expect(supervisor.pools.get(pool.uid)?.counts.idle).to.equal(0);
+    supervisor.send(first.id, { type: 'END', reason: 'deleted', now: clock.now() });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'another idle');
+    const second = await claim(alice, { poolName: 'default' });
+    expect(second.id).to.not.equal(first.id);
+  });
+
+  it('keeps history of what was claimed and gives the seat back when it ends', async () => {
+    const { supervisor, pool, claim, clock, history } = await aSupervisor({ pool: { replicas: 2 }, sandboxLimit: 1 });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    const first = await claim(alice, { poolName: 'default' });
+    expect((await refusalOf(claim(alice, { poolName: 'default' }))).code).to.equal('QUOTA_EXCEEDED');
+    supervisor.send(first.id, { type: 'END', reason: 'deleted', now: clock.now() });
+    await eventually(() => supervisor.sandbox(first.id) === undefined, 'closed');
+    expect(history.finished.map(({ id, endReason }) => [id, endReason])).to.deep.equal([[first.id, 'deleted']]);
+    await claim(alice, { poolName: 'default' });
+  });
+
+  it('tries the next instance when the record of the first moved on', async () => {
+    const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    driver.failNext('claim', new RecordConflict());
+    const view = await claim(alice, { poolName: 'default' });
+    expect(view.status).to.equal('Running');
+  });
+
+  it('repeats a claim of unknown outcome on the same record', async () => {
+    const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.failNext('claim', new OutcomeUnknown());
+    const view = await claim(alice, { poolName: 'default' });
+    expect(driver.calls.filter((call) => call === `claim ${view.id}`)).to.have.length(2);
+  });
+
+  it('answers 503 when a claim cannot be settled in time, and settles it afterwards', async () => {
+    const { supervisor, pool, claim, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.hold('claim');
+    const refused = refusalOf(claim(alice, { poolName: 'default' }));
+    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'claim sent');
+    clock.advance(5_001);
+    expect((await refused).code).to.equal('UNAVAILABLE');
+    driver.letGo('claim');
+    await eventually(() => {
+      const { idle = 0, running = 0 } = supervisor.pools.get(pool.uid)?.counts ?? {};
+      return idle + running === 1;
+    }, 'settled');
+  });
+
+  it('ends a sandbox at its idle timeout, counted from its last activity', async () => {
+    const { supervisor, pool, claim, clock, history } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default', idleTimeoutMs: 60_000 });
+    clock.advance(50_000);
+    supervisor.send(id, { type: 'ACTIVE', now: clock.now() });
+    clock.advance(50_000);
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
+    clock.advance(10_001);
+    await eventually(() => history.finished.length === 1, 'ended');
+    expect(history.finished[0]?.endReason).to.equal('idle-timeout');
+  });
+
+  it('trims unclaimed instances when replicas go down and never touches a running one', async () => {
+    const { supervisor, pool, claim } = await aSupervisor({ pool: { replicas: 6 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 6, 'filled');
+    const held = await claim(alice, { poolName: 'default' });
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas: 0 }));
+    await eventually(() => supervisor.size === 1, 'only the claimed one left');
+    expect(supervisor.sandbox(held.id)?.status).to.equal('Running');
+  });
+
+  it('deletes a pool by force with its running sandboxes, and forgets its name', async () => {
+    const { supervisor, pool, claim, pools } = await aSupervisor({ pool: { replicas: 3 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'filled');
+    await claim(alice, { poolName: 'default' });
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
+    await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'gone');
+    expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
+  });
+
+  it('pauses after repeated start failures, and tries one when the pause is over', async () => {
+    const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    for (let i = 0; i < 3; i++) driver.failNext('launch', new Error('no space'));
+    driver.end(supervisor.index.list({ phase: 'Idle' }, 0, 1).ids[0] ?? '');
+    await eventually(() => supervisor.pools.get(pool.uid)?.phase === 'Failed', 'breaker open');
+    const launches = driver.calls.filter((call) => call.startsWith('launch')).length;
+    clock.advance(4_000);
+    expect(driver.calls.filter((call) => call.startsWith('launch'))).to.have.length(launches);
+    clock.advance(1_500);
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled again');
+    expect(supervisor.pools.get(pool.uid)?.phase).to.equal('Ready');
+  });
+});

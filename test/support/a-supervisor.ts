@@ -1,0 +1,48 @@
+import { v7 } from 'uuid';
+import { Supervisor } from '../../src/actors/supervisor.ts';
+import { CLOSED_BREAKER, type PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import type { PoolRecord } from '../../src/model/pool.ts';
+import { inProcessCoordination } from '../../src/embedded/coordination.ts';
+import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import type { Caller } from '../../src/model/tenant.ts';
+import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
+import { aDefinition, ALICE } from './instance-orders.ts';
+import { MemoryHistory, MemoryPools } from './memory-records.ts';
+import { TestClock } from './test-clock.ts';
+
+export const quietLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
+
+export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revision'> => ({
+  uid: v7(), name: 'default', owner: ALICE, createdAt: 1, replicas: 2, templateName: 'default', templateVersion: '1', labels: {}, annotations: {},
+  definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false, ...part,
+});
+
+export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
+  replicaSemantics: 'total', refill: { perSecond: 1_000, burst: 1_000, inFlight: 1_000 },
+  breaker: { failures: 3, firstPauseMs: 5_000, maxPauseMs: 300_000 }, ...part,
+});
+
+/** A supervisor over a working driver without processes, with a clock that a test moves. */
+export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver } = {}) => {
+  const clock = new TestClock();
+  const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
+  const pools = new MemoryPools();
+  const history = new MemoryHistory();
+  const coordination = inProcessCoordination(clock);
+  const pool = await pools.create(aPool(options.pool));
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, policy: aPolicy(options.policy), newId: () => v7() });
+  await supervisor.start();
+  const claim = claimSandbox({ supervisor, coordination, clock, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
+  return { supervisor, driver, pools, history, coordination, clock, pool, claim };
+};
+
+/** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */
+export const eventually = async (look: () => boolean, what: string): Promise<void> => {
+  for (let turn = 0; turn < 2_000; turn++) {
+    if (look()) return;
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+  }
+  throw new Error(`never came about: ${what}`);
+};

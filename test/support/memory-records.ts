@@ -1,0 +1,50 @@
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import type { Records } from '../../src/contracts/record-store.ts';
+import { RecordExists } from '../../src/contracts/record-store.ts';
+import type { FinishedFilter, History } from '../../src/contracts/history.ts';
+import type { FinishedSandbox } from '../../src/model/sandbox.ts';
+import type { PoolRecord } from '../../src/model/pool.ts';
+
+/** Pool records in memory. */
+export class MemoryPools implements Records<PoolRecord> {
+  readonly records = new Map<string, PoolRecord>();
+
+  async list(): Promise<readonly PoolRecord[]> { return [...this.records.values()]; }
+
+  async create(draft: Omit<PoolRecord, 'revision'>): Promise<PoolRecord> {
+    if ([...this.records.values()].some(({ name, owner }) => name === draft.name && owner.namespace === draft.owner.namespace)) throw new RecordExists();
+    const record = { ...draft, revision: '1' };
+    this.records.set(record.uid, record);
+    return record;
+  }
+
+  async update(record: PoolRecord): Promise<PoolRecord> {
+    if (this.records.get(record.uid)?.revision !== record.revision) throw new RecordConflict();
+    const next = { ...record, revision: String(Number(record.revision) + 1) };
+    this.records.set(record.uid, next);
+    return next;
+  }
+
+  async remove(record: PoolRecord): Promise<void> {
+    if (this.records.get(record.uid)?.revision !== record.revision) throw new RecordConflict();
+    this.records.delete(record.uid);
+  }
+}
+
+/** Finished sandboxes in memory. */
+export class MemoryHistory implements History {
+  readonly finished: FinishedSandbox[] = [];
+
+  async record(finished: FinishedSandbox): Promise<void> {
+    if (!this.finished.some(({ id }) => id === finished.id)) this.finished.push(finished);
+  }
+
+  async list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ items: readonly FinishedSandbox[]; total: number }> {
+    const matching = this.finished
+      .filter(({ owner, poolName, terminatedAt }) =>
+        (filter.namespace ?? owner.namespace) === owner.namespace && (filter.team ?? owner.team) === owner.team &&
+        (filter.user ?? owner.user) === owner.user && (filter.poolName ?? poolName) === poolName && terminatedAt >= (filter.since ?? 0))
+      .sort((a, b) => b.claimedAt - a.claimedAt || (a.id < b.id ? 1 : -1));
+    return { items: matching.slice(page.offset, page.offset + page.limit), total: matching.length };
+  }
+}
