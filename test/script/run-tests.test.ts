@@ -19,7 +19,7 @@ describe('the test runner', function () {
   const run = async (text: string): Promise<{ readonly code: unknown; readonly output: string; readonly lastLine: string }> => {
     const file = join(folder, 'a.test.ts');
     writeFileSync(file, text);
-    const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (part: string) => { output += part; });
     const [code]: unknown[] = await once(child, 'close');
