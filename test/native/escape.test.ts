@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { spawn as spawnTerminal } from 'node-pty';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { bwrapOptions, collect, exec, hostUid, joinOrder, openWorkshop, orderFile, startSandbox, within, type Sandbox, type Workshop } from './support.ts';
+
+type Answers = Readonly<Record<string, string>>;
+
+const refusedCalls: Answers = {
+  'TIOCSTI': 'EPERM', 'TIOCSTI with high bits': 'EPERM', 'TIOCLINUX': 'EPERM', 'TIOCLINUX with high bits': 'EPERM', 'TIOCSETD': 'EPERM',
+  unshare: 'EPERM', clone: 'EPERM', clone3: 'ENOSYS', setns: 'EPERM',
+  mount: 'EPERM', umount2: 'EPERM', pivot_root: 'EPERM', chroot: 'EPERM', fsopen: 'ENOSYS', fsconfig: 'ENOSYS', fsmount: 'ENOSYS', fspick: 'ENOSYS',
+  open_tree: 'ENOSYS', move_mount: 'ENOSYS', mount_setattr: 'ENOSYS', open_tree_attr: 'ENOSYS', 'a call newer than the filter': 'ENOSYS',
+  setuid: 'EINVAL', setgroups: 'EPERM', sethostname: 'EPERM', keyctl: 'EPERM', add_key: 'EPERM', request_key: 'EPERM',
+  bpf: 'EPERM', perf_event_open: 'EPERM', userfaultfd: 'EPERM', io_uring_setup: 'ENOSYS', io_uring_enter: 'ENOSYS', io_uring_register: 'ENOSYS',
+  open_by_handle_at: 'EPERM', name_to_handle_at: 'EPERM', kexec_load: 'EPERM', kexec_file_load: 'EPERM',
+  init_module: 'EPERM', finit_module: 'EPERM', delete_module: 'EPERM', fanotify_init: 'EPERM', swapon: 'EPERM', reboot: 'EPERM', acct: 'EPERM',
+  quotactl: 'EPERM', syslog: 'EPERM', settimeofday: 'EPERM', clock_settime: 'EPERM', adjtimex: 'EPERM', personality: 'EPERM', mbind: 'EPERM', move_pages: 'EPERM',
+  ptrace: 'EPERM', 'ptrace of init': 'EPERM', process_vm_readv: 'EPERM', process_vm_writev: 'EPERM', pidfd_getfd: 'EPERM', kcmp: 'EPERM',
+  vsock: 'EAFNOSUPPORT', packet: 'EAFNOSUPPORT', alg: 'EAFNOSUPPORT', 'family with high bits': 'EAFNOSUPPORT', 'tipc pair': 'EAFNOSUPPORT',
+  netfilter: 'EPROTONOSUPPORT', sctp: 'EPROTONOSUPPORT', raw: 'EPERM', 'make a device': 'EPERM',
+  ...(process.arch === 'x64' ? { 'int 0x80': 'SIGSYS', x32: 'SIGSYS', iopl: 'EPERM', modify_ldt: 'EPERM' } : {}),
+};
+
+/** What ordinary programs need, so that the refusals above aren't those of a filter that refuses all. */
+const allowedCalls: Answers = { 'personality, asked': 'ok', route: 'ok', tcp: 'ok', unix: 'ok' };
+
+const absentOrForbidden = ['ENOENT', 'EACCES', 'EROFS', 'EPERM', 'ETXTBSY'];
+
+const refusedFiles = [
+  'write /proc/sys/kernel/core_pattern', 'write /proc/sys/vm/drop_caches', 'write /proc/sys/kernel/hostname', 'write /proc/sysrq-trigger',
+  'write /usr/bin/env', 'write /.sandpool/launcher', 'write /probe', 'write /dev/probe',
+  'read /proc/kcore', 'read /proc/kmsg', 'read /dev/mem', 'read /dev/kmsg', 'read /sys',
+];
+
+/** What the host has that a sandbox must not reach, as arguments of the probe. */
+interface HostSecrets {
+  readonly probeArgs: readonly string[];
+  close(): Promise<void>;
+}
+
+describe('ways out of a sandbox', function () {
+  this.timeout(60_000);
+  let workshop: Workshop;
+  let secrets: HostSecrets;
+
+  before(async () => {
+    workshop = openWorkshop();
+    secrets = await openSecrets(workshop.folder);
+  });
+  after(async () => {
+    await secrets.close();
+    workshop.close();
+  });
+
+  const ways: Readonly<Record<string, (command: readonly string[]) => Promise<string>>> = {
+    'its main process': async (command) => {
+      const sandbox = await startSandbox(workshop, { command });
+      return (await within(sandbox.output.end, 'the probe ends')).stdout;
+    },
+    'a command joined to it': (command) => inSandbox(async (sandbox) => (await exec(workshop, sandbox, { command })).stdout),
+    'a terminal joined to it': (command) => inSandbox((sandbox) => inTerminal(sandbox, command)),
+  };
+
+  for (const [way, run] of Object.entries(ways)) {
+    describe(`tried from ${way}`, () => {
+      let answers: Answers;
+
+      before(async () => {
+        answers = parse(await run(['/.sandpool/probe', ...secrets.probeArgs]));
+      });
+
+      it('finds the calls that lead out refused, and ordinary ones not', () => {
+        expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({ ...refusedCalls, ...allowedCalls });
+      });
+
+      it("finds the kernel's own files absent or forbidden", () => {
+        for (const name of refusedFiles) expect(absentOrForbidden, name).to.include(answers[name]);
+      });
+
+      it("finds the host's files and sockets out of reach", () => {
+        for (const name of named(secrets.probeArgs)) {
+          expect([...absentOrForbidden, 'ECONNREFUSED', 'ENETUNREACH'], name).to.include(answers[name]);
+        }
+      });
+
+      it("sees only the sandbox's processes, its own descriptors and no terminals", () => {
+        const processes = (answers['processes'] ?? '').split(' ');
+        expect(processes).to.have.length.within(2, 3);
+        expect(processes[0]).to.equal('1');
+        // 3 is the probe's own, by which it lists them.
+        expect(answers).to.include({ descriptors: '0 1 2 3', terminals: '. .. ptmx', interfaces: 'default lo' });
+      });
+    });
+  }
+
+  it('are found by the probe where there is no filter', async () => {
+    const identity = process.getuid?.() === 0 ? { uid: hostUid, gid: hostUid } : {};
+    const bare = spawn('/usr/bin/bwrap', [...bwrapOptions(workshop, { command: [] }), '/.sandpool/probe'], { stdio: ['ignore', 'pipe', 'pipe'], env: {}, ...identity });
+
+    const answers = parse((await within(collect(bare).end, 'the probe ends')).stdout);
+
+    expect(answers).to.include({ keyctl: 'ok', ptrace: 'ok', personality: 'ok', vsock: 'ok', netfilter: 'ok', TIOCSTI: 'ENOTTY' });
+    expect(answers['a call newer than the filter']).to.equal('ENOSYS');
+  });
+
+  it('are not opened by sharing the network of the host: its files and calls stay refused', async () => {
+    const sandbox = await startSandbox(workshop, { command: ['/.sandpool/probe', ...secrets.probeArgs], network: 'host' });
+
+    const answers = parse((await within(sandbox.output.end, 'the probe ends')).stdout);
+
+    expect(pick(answers, refusedCalls)).to.deep.equal(refusedCalls);
+    expect(Object.entries(answers).find(([name]) => name.startsWith('tcp 127'))?.[1]).to.equal('ok');
+  });
+
+  async function inSandbox<T>(use: (sandbox: Sandbox) => Promise<T>): Promise<T> {
+    const sandbox = await startSandbox(workshop, { command: ['sleep', '60'] });
+    try {
+      return await use(sandbox);
+    } finally {
+      await sandbox.stop();
+    }
+  }
+
+  async function inTerminal(sandbox: Sandbox, command: readonly string[]): Promise<string> {
+    const file = orderFile(workshop.folder, joinOrder(sandbox, { command }));
+    const terminal = spawnTerminal(workshop.launcher, ['join', file], { cols: 400, rows: 50, env: {} });
+    let shown = '';
+    terminal.onData((chunk) => (shown += chunk));
+    await within(new Promise<void>((resolve) => terminal.onExit(() => resolve())), 'the terminal ends');
+    return shown;
+  }
+});
+
+async function openSecrets(folder: string): Promise<HostSecrets> {
+  const file = join(folder, 'secret');
+  const open = join(folder, 'open');
+  const path = join(folder, 'socket');
+  const abstract = `sandpool-probe-${process.pid}`;
+  writeFileSync(file, 'secret', { mode: 0o600 });
+  writeFileSync(open, 'not bound');
+  const servers = await Promise.all([listen({ port: 0, host: '0.0.0.0' }), listen({ path }), listen({ path: `\0${abstract}` })]);
+  chmodSync(path, 0o777);
+  const address = servers[0]?.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const outer = Object.values(networkInterfaces()).flat().find((found) => found && !found.internal && found.family === 'IPv4');
+  return {
+    probeArgs: [
+      'read', file, 'write', file, 'read', open, 'read', '/etc/shadow', 'read', `/proc/${process.pid}/environ`, 'read', `/proc/${process.pid}/fd`,
+      'read', '/dev/pts/0', 'unix', path, 'abstract', abstract, 'tcp', `127.0.0.1:${port}`, ...(outer ? ['tcp', `${outer.address}:${port}`] : []),
+    ],
+    close: async () => {
+      await Promise.all(servers.map(async (server) => once(server.close(), 'close')));
+    },
+  };
+}
+
+async function listen(where: { port: number; host: string } | { path: string }): Promise<Server> {
+  const server = createServer((socket) => socket.destroy()).listen(where);
+  await once(server, 'listening');
+  return server;
+}
+
+function named(args: readonly string[]): string[] {
+  return args.flatMap((arg, index) => (index % 2 === 0 ? [`${arg} ${args[index + 1]}`] : []));
+}
+
+function parse(shown: string): Answers {
+  return JSON.parse(shown.trim()) as Answers;
+}
+
+function pick(answers: Answers, names: Answers): Answers {
+  return Object.fromEntries(Object.keys(names).map((name) => [name, answers[name] ?? 'not tried']));
+}
