@@ -89,7 +89,7 @@ export const configFlags = (): readonly ConfigFlag[] => [
 const DEFAULT_FILE = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
 
 /** What the command line reads for itself, and what Kubernetes sets for a service that is called sandpool. */
-const NOT_SETTINGS = /^SANDPOOL_(CONFIG|URL|API_KEY|KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
+const NOT_SETTINGS = /^SANDPOOL_(CONFIG|SERVER|API_KEY|API_KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
 
 const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
 

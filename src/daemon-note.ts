@@ -10,13 +10,14 @@ export interface DaemonNote {
   /** `http://127.0.0.1:8080` */
   readonly address: string;
   readonly pid: number;
-  /** Field 22 of /proc/PID/stat: with the pid it names one process of this boot. */
+  /** Field 22 of /proc/PID/stat: with pid and boot id it names one process. */
   readonly startTime: string;
+  readonly bootId: string;
 }
 
 /** Writes the note of this very process, whole or not at all. */
 export const writeDaemonNote = (dataDir: string, address: string): void => {
-  const note: DaemonNote = { address, pid: process.pid, startTime: startTimeOf(process.pid) ?? '' };
+  const note: DaemonNote = { address, pid: process.pid, startTime: startTimeOf(process.pid) ?? '', bootId: bootId() };
   const next = join(dataDir, `.daemon.json.${process.pid}`);
   writeFileSync(next, `${JSON.stringify(note)}\n`, { mode: 0o644 });
   renameSync(next, join(dataDir, 'daemon.json'));
@@ -26,7 +27,7 @@ export const writeDaemonNote = (dataDir: string, address: string): void => {
 export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
   try {
     const note = NoteSchema.parse(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
-    return startTimeOf(note.pid) === note.startTime ? note : undefined;
+    return note.bootId === bootId() && startTimeOf(note.pid) === note.startTime ? note : undefined;
   } catch {
     return undefined; // none, or not readable by this user, or not ours
   }
@@ -37,12 +38,21 @@ export const removeDaemonNote = (dataDir: string): void => {
   if (readDaemonNote(dataDir)?.pid === process.pid) rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
-const NoteSchema = z.object({ address: z.url({ protocol: /^https?$/ }), pid: z.int().positive(), startTime: z.string().min(1) });
+const NoteSchema = z.object({
+  address: z.url({ protocol: /^https?$/ }),
+  pid: z.int().positive(),
+  startTime: z.string().min(1),
+  bootId: z.string().min(1),
+});
 
+const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+
+/** Undefined for a process that is dead, if only its parent has not looked yet. */
 const startTimeOf = (pid: number): string | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
   } catch {
     return undefined;
   }

@@ -30,6 +30,10 @@ describe('daemon.json', () => {
 
     change({ startTime: '1' });
     expect(readDaemonNote(folder)).to.equal(undefined);
+    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+    change({ bootId: 'another' });
+    expect(readDaemonNote(folder)).to.equal(undefined);
+    writeDaemonNote(folder, 'http://127.0.0.1:8080');
     change({ pid: 2 ** 22 + 1 });
     expect(readDaemonNote(folder)).to.equal(undefined);
   });
