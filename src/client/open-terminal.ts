@@ -16,6 +16,8 @@ export interface TerminalAddress {
   readonly deadlineMs: number;
 }
 
+/** How long the server may take to answer a close. */
+const CLOSE_WITHIN_MS = 3_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** Rejects with ApiError where the upgrade is refused, with ConnectionFailed where there was no answer. */
@@ -23,9 +25,10 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
   const { server, clusterId, sandboxId, token, cols, rows } = address;
   const base = `${server.href.replace(/^http/, 'ws').replace(/\/+$/, '')}`;
   const path = `/ws/clusters/${encodeURIComponent(clusterId)}/sandboxes/${encodeURIComponent(sandboxId)}/terminal`;
-  const ws = new WebSocket(`${base}${path}?cols=${cols}&rows=${rows}`, ['sandpool.terminal.v1', `sandpool.token.${token}`], {
-    perMessageDeflate: false, maxPayload: MAX_OUTPUT_BYTES, handshakeTimeout: address.deadlineMs, followRedirects: false,
-  });
+  const options = {
+    perMessageDeflate: false, maxPayload: MAX_OUTPUT_BYTES, handshakeTimeout: address.deadlineMs, followRedirects: false, closeTimeout: CLOSE_WITHIN_MS,
+  };
+  const ws = new WebSocket(`${base}${path}?cols=${cols}&rows=${rows}`, ['sandpool.terminal.v1', `sandpool.token.${token}`], options);
   const connection = new TerminalConnection(ws); // listens from the start, so that no frame is missed
   const refusal = new Promise<never>((_resolve, reject) => {
     ws.once('unexpected-response', (_request, response: IncomingMessage) => {

@@ -1,0 +1,78 @@
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { ExecResult } from '../../client/wire.ts';
+import { type CliContext, print, say } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { interact, terminalSize } from '../interactive.ts';
+import { typedCommand } from '../typed-command.ts';
+
+export interface CommandOptions {
+  readonly tty?: boolean;
+  readonly interactive?: boolean;
+  /** Seconds. */
+  readonly timeout?: number;
+}
+
+export const MAX_TIMEOUT_SECONDS = 300;
+const MAX_STDIN_BYTES = 512 * 1024;
+
+export interface CommandRun {
+  readonly api: SandpoolClient;
+  readonly context: CliContext;
+  readonly sandboxId: string;
+  readonly argv: readonly string[];
+  readonly options: CommandOptions;
+  readonly signal: AbortSignal;
+}
+
+/** Runs the command in the sandbox, shows what it writes, and answers its exit code. */
+export const runCommand = async (run: CommandRun): Promise<number> =>
+  run.options.tty ? await runInTerminal(run) : await runAndPrint(run);
+
+/** The command's words; a `--` before them is only there to end the options. */
+export const commandWords = (words: readonly string[]): readonly string[] => {
+  const argv = words[0] === '--' ? words.slice(1) : words;
+  if (argv.length === 0) throw new CliFailure('there is no command to run', ['give one after --, such as: -- uname -a']);
+  return argv;
+};
+
+const runInTerminal = async ({ api, context, sandboxId, argv, signal }: CommandRun): Promise<number> => {
+  const typed = typedCommand(argv);
+  const terminal = await api.terminal(sandboxId, terminalSize(context));
+  return await interact(terminal, context, { signal, typed });
+};
+
+const runAndPrint = async ({ api, context, sandboxId, argv, options, signal }: CommandRun): Promise<number> => {
+  const timeoutSeconds = options.timeout ?? MAX_TIMEOUT_SECONDS;
+  const stdin = options.interactive ? await readInput(context, signal) : undefined;
+  const result = await api.exec(sandboxId, { command: argv, timeoutSeconds, ...(stdin === undefined ? {} : { stdin }) }, { signal });
+  await print(context.stdout, result.stdout);
+  await print(context.stderr, result.stderr);
+  await remark(result, timeoutSeconds, context);
+  return result.exitCode;
+};
+
+const remark = async (result: ExecResult, timeoutSeconds: number, context: CliContext): Promise<void> => {
+  if (result.truncated) await say(context, 'the output was cut at 1 MiB');
+  if (result.timedOut) await say(context, `the command was ended after ${timeoutSeconds} s`, 'with -t it may run for longer');
+};
+
+const readInput = async ({ stdin }: CliContext, signal: AbortSignal): Promise<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const onAbort = (): void => { stdin.destroy(); };
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > MAX_STDIN_BYTES) throw new CliFailure('the input is longer than 512 KiB', ['with -t it may be of any length']);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(chunks).toString('utf8');
+};

@@ -1,0 +1,76 @@
+import { type Command, Option } from 'commander';
+import { SANDBOX_STATUSES } from '../../model/sandbox.ts';
+import { durationText, wholeNumber } from '../arguments.ts';
+import { addConnectionOptions } from '../connection.ts';
+import { given } from '../given.ts';
+import { group, leaf } from '../leaf.ts';
+import type { ServiceAction } from '../program.ts';
+import { addOutputOption, type OutputOptions, sandboxFields, sandboxTable, sayIfMore, show } from '../show.ts';
+
+/** `sandboxes list|get|create|delete`. */
+export const sandboxesGroup = (action: ServiceAction): Command => group('sandboxes', 'Lists, claims and gives back sandboxes.', [
+  listLeaf(action), getLeaf(action), createLeaf(action), deleteLeaf(action),
+]);
+
+interface ListOptions extends OutputOptions {
+  readonly pool?: string;
+  readonly phase?: string;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly all?: boolean;
+}
+
+const listLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'list',
+    summary: 'Lists claimed sandboxes, and those finished lately, the newest first.',
+    examples: ['sandpool sandboxes list', 'sandpool sandboxes list --pool default --phase Running', 'sandpool sandboxes list -o json'],
+  })))
+    .option('--pool <name>', 'of this pool alone')
+    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES))
+    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
+    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
+    .option('--all', 'of all tenants, for an admin')
+    .action(action(async (api, context, _operands, options: ListOptions) => {
+      const { pool: poolName, phase, limit, offset, all } = options;
+      const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
+      await show(context, options, { value: page, text: () => sandboxTable(page.items) });
+      await sayIfMore(context, page);
+    }));
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'get <sandbox>',
+    summary: 'Shows one sandbox.',
+    examples: ['sandpool sandboxes get 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
+  })))
+    .action(action(async (api, context, [sandboxId], options: OutputOptions) => {
+      const sandbox = await api.getSandbox(sandboxId as string);
+      await show(context, options, { value: sandbox, text: () => sandboxFields(sandbox) });
+    }));
+
+const createLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'create',
+    summary: 'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
+    examples: ['SANDBOX=$(sandpool sandboxes create)', 'sandpool sandboxes create --pool default --idle-timeout 10m -o json'],
+  })))
+    .option('--pool <name>', 'the pool to claim from', 'default')
+    .option('--idle-timeout <duration>', 'end it after so long without activity, such as 5m; 0 is never', durationText)
+    .action(action(async (api, context, _operands, options: OutputOptions & { readonly pool: string; readonly idleTimeout?: string }) => {
+      const sandbox = await api.claimSandbox({ poolName: options.pool, ...given({ idleTimeout: options.idleTimeout }) });
+      await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
+    }));
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'delete <sandbox...>',
+    summary: 'Gives sandboxes back: each ends with all that is in it.',
+    examples: ['sandpool sandboxes delete "$SANDBOX"'],
+  })))
+    .action(action(async (api, context, [ids], options: OutputOptions) => {
+      for (const sandboxId of ids as readonly string[]) {
+        const deleted = await api.deleteSandbox(sandboxId);
+        await show(context, options, { value: deleted, text: () => `${deleted.sandboxId} ${deleted.status}\n` });
+      }
+    }));

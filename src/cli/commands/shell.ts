@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import { durationText } from '../arguments.ts';
+import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
+import { interact, terminalSize } from '../interactive.ts';
+import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
+import type { Action } from '../program.ts';
+
+interface ShellOptions extends ConnectionOptions {
+  readonly pool: string;
+  readonly idleTimeout?: string;
+}
+
+/** `shell [SANDBOX]`: a terminal in that sandbox, or in one that is claimed for it and given back. */
+export const shellLeaf = (action: Action): Command =>
+  addConnectionOptions(leaf({
+    usage: 'shell [sandbox]',
+    summary: 'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool itself failed.',
+    usageExit: SANDPOOL_FAILED,
+    examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
+  })
+    .option('--pool <name>', 'the pool to claim from', 'default')
+    .option('--idle-timeout <duration>', 'end the claimed sandbox after so long without activity, such as 5m', durationText))
+    .action(action(SANDPOOL_FAILED, async (context, [sandbox], options: ShellOptions) => {
+      const api = await connect(options, context);
+      const open = async (sandboxId: string, signal: AbortSignal): Promise<number> =>
+        await interact(await api.terminal(sandboxId, terminalSize(context)), context, { signal });
+      try {
+        if (typeof sandbox === 'string') return await withInterrupts(async (signal) => await open(sandbox, signal));
+        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout };
+        return await withBorrowedSandbox({ api, context, borrowing }, async ({ sandboxId }, signal) => await open(sandboxId, signal));
+      } finally {
+        api.close();
+      }
+    }));

@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { SandpoolClient } from '../client/sandpool-client.ts';
+import { dataDirFrom } from '../config.ts';
+import { readDaemonNote } from '../daemon-note.ts';
+import type { CliContext } from './context.ts';
+import { CliFailure, START_HINT } from './failure.ts';
+
+/** The options by which a command finds the daemon; their values as commander gives them. */
+export interface ConnectionOptions {
+  readonly server?: string;
+  readonly keyFile?: string;
+  readonly dataDir?: string;
+}
+
+export const addConnectionOptions = (command: Command): Command =>
+  command
+    .option('--server <url>', 'the daemon’s address [SANDPOOL_SERVER]; else that of the local daemon')
+    .option('--key-file <file>', 'file that holds the API key [SANDPOOL_API_KEY_FILE, or the key itself in SANDPOOL_API_KEY]')
+    .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]');
+
+/** A client of the daemon that the options, the environment or the data folder name. Close it when done. */
+export const connect = async (options: ConnectionOptions, { env }: CliContext): Promise<SandpoolClient> => {
+  const named = options.server ?? nonEmpty(env['SANDPOOL_SERVER']);
+  const server = named === undefined ? localServer(options, env) : parseServer(named);
+  return new SandpoolClient({ server, apiKey: await findKey(options, env, server) });
+};
+
+/** The data folder that a command is about. */
+export const dataDirOf = (options: ConnectionOptions, env: CliContext['env']): string => dataDirFrom(env, options.dataDir);
+
+const localServer = (options: ConnectionOptions, env: CliContext['env']): URL => {
+  const dataDir = dataDirOf(options, env);
+  const daemon = readDaemonNote(dataDir);
+  if (daemon) return parseServer(daemon.address);
+  throw new CliFailure(`no daemon runs on the data folder ${dataDir}`, [START_HINT, 'or name a running one with --server URL or --data-dir DIR']);
+};
+
+const parseServer = (text: string): URL => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
+    throw new CliFailure('the server’s address must be an http or https URL without user and query, such as http://127.0.0.1:8080');
+  }
+  return url;
+};
+
+const findKey = async (options: ConnectionOptions, env: CliContext['env'], server: URL): Promise<string> => {
+  const file = options.keyFile ?? (nonEmpty(env['SANDPOOL_API_KEY']) === undefined ? nonEmpty(env['SANDPOOL_API_KEY_FILE']) : undefined);
+  if (file !== undefined) return await readKey(file);
+  const given = nonEmpty(env['SANDPOOL_API_KEY']);
+  if (given !== undefined) return checkedKey(given, 'SANDPOOL_API_KEY');
+  // The local daemon's key is for this machine only, whatever address was named.
+  if (!LOOPBACK.test(server.hostname)) {
+    throw new CliFailure(`no key for ${server.origin}`, ['name one with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY']);
+  }
+  return await readKey(join(dataDirOf(options, env), 'keys', 'tenant.key'));
+};
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+const readKey = async (file: string): Promise<string> => {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => { throw unreadable(file, error); });
+  return checkedKey(text, file);
+};
+
+const checkedKey = (text: string, from: string): string => {
+  const key = text.trim();
+  if (!/^[\x21-\x7e]{1,512}$/.test(key)) throw new CliFailure(`there is no API key in ${from}`);
+  return key;
+};
+
+const unreadable = (file: string, error: unknown): CliFailure => {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'ENOENT') return new CliFailure(`${file} does not exist`, ['name a key with --key-file FILE, or the data folder with --data-dir DIR']);
+  if (code === 'EACCES') return new CliFailure(`${file} may not be read by this user`, ['run this as the daemon’s user, or name a key of your own with --key-file FILE']);
+  return new CliFailure(`${file} can’t be read: ${error instanceof Error ? error.message : String(error)}`, [], { cause: error });
+};
+
+const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);

@@ -1,0 +1,66 @@
+import { ApiError, ConnectionFailed } from '../client/api-error.ts';
+
+/** The command can't go on. `hints` say what to do about it, a line each. */
+export class CliFailure extends Error {
+  override readonly name = 'CliFailure';
+  readonly hints: readonly string[];
+
+  constructor(message: string, hints: readonly string[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.hints = hints;
+  }
+}
+
+export const START_HINT = 'start one with script/server, or with: sandpool serve';
+
+/** What went wrong, first in one line, then what to do about it. */
+export const explain = (error: unknown): readonly string[] => {
+  if (error instanceof CliFailure) return [error.message, ...error.hints];
+  if (error instanceof ConnectionFailed) return [error.message, ...connectionHints(error)];
+  if (error instanceof ApiError) return [apiMessage(error), ...apiHints(error)];
+  return [error instanceof Error ? error.message : String(error)];
+};
+
+const connectionHints = ({ code }: ConnectionFailed): readonly string[] => {
+  if (code === 'ECONNREFUSED') return [`no daemon listens there; ${START_HINT}`];
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return ['check the name in --server or SANDPOOL_SERVER'];
+  if (code === 'DEADLINE') return ['the daemon is busy or stuck; its log may say why'];
+  return [];
+};
+
+const apiMessage = (error: ApiError): string => {
+  const code = error.errorCode === undefined ? '' : ` (${error.errorCode})`;
+  const request = error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
+  return `${error.message}${code}${request}`;
+};
+
+const apiHints = (error: ApiError): readonly string[] => {
+  const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
+  const { detail } = error;
+  const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
+  if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
+  if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
+  if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
+  if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['running'] === 'number') {
+    hints.unshift(`${detail['running']} of the pool's sandboxes are running, ${Number(detail['starting'] ?? 0)} are starting`);
+  }
+  return hints;
+};
+
+/** In terms of this command line; the service's own hints are in terms of its API. */
+const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
+  POOL_EXHAUSTED: [
+    'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
+    'or enlarge the pool: sandpool pools update POOL --replicas N',
+  ],
+  INVALID_API_KEY: ['name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
+  API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
+  ADMIN_REQUIRED: ['use the admin key: --key-file DATA_DIR/keys/admin.key'],
+  POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
+};
+
+const namesOf = (choices: unknown): readonly string[] =>
+  Array.isArray(choices)
+    ? choices.flatMap((choice: unknown) =>
+      typeof choice === 'object' && choice !== null && 'name' in choice && typeof choice.name === 'string' ? [choice.name] : [])
+    : [];

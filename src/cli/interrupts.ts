@@ -1,0 +1,35 @@
+/** Thrown where a signal told the command to end. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+  /** 128 and the signal's number, as shells have it. */
+  readonly exitCode: number;
+
+  constructor(signal: string) {
+    super(`ended by ${signal}`);
+    this.exitCode = 128 + (SIGNALS[signal] ?? 0);
+  }
+}
+
+export interface Interrupts {
+  /** Aborts with Interrupted as its reason at the first signal. */
+  readonly signal: AbortSignal;
+  readonly dispose: () => void;
+}
+
+const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 };
+
+/**
+ * Catches the signals that would end this process, so that what was borrowed is given back. The second one calls
+ * `insist` with the exit code: whoever sent it does not want to wait.
+ */
+export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts => {
+  const abort = new AbortController();
+  const caught = (name: NodeJS.Signals): void => {
+    const interrupted = new Interrupted(name);
+    if (abort.signal.aborted) insist(interrupted.exitCode);
+    else abort.abort(interrupted);
+  };
+  const names = Object.keys(SIGNALS) as NodeJS.Signals[]; // the table's own names
+  for (const name of names) process.on(name, caught);
+  return { signal: abort.signal, dispose: () => { for (const name of names) process.off(name, caught); } };
+};
