@@ -66,11 +66,11 @@ export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer => answ
 
 const answer = (code: ErrorCode, body: ErrorBody, retryAfter = 1): ErrorAnswer => {
   const status = STATUS[code];
-  return { status, headers: headersOf(status, retryAfter), body };
+  return { status, headers: headersOf(code, status, retryAfter), body };
 };
 
-const headersOf = (status: number, retryAfter: number): Readonly<Record<string, string>> => {
+const headersOf = (code: ErrorCode, status: number, retryAfter: number): Readonly<Record<string, string>> => {
   if (status === 429 || status === 503) return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
-  if (status === 401) return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
+  if (code === 'API_KEY_REQUIRED' || code === 'INVALID_API_KEY') return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
   return {};
 };

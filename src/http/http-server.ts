@@ -31,7 +31,7 @@ export interface HttpServerDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly limits?: Partial<HttpLimits>;
-  /** Takes over every upgrade; without it an upgrade is answered like any other request. */
+  /** Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -70,7 +70,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   });
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(error, socket, inFlight));
-  if (deps.upgrade) server.on('upgrade', trackUpgrades(inFlight, deps.upgrade));
+  if (deps.upgrade) server.on('upgrade', handOver(server, inFlight, deps.upgrade));
 
   return {
     server,
@@ -105,12 +105,30 @@ class InFlight {
   }
 }
 
-const trackUpgrades = (inFlight: InFlight, upgrade: NonNullable<HttpServerDeps['upgrade']>): NonNullable<HttpServerDeps['upgrade']> =>
-  (request, socket, head) => {
-    inFlight.upgraded.add(socket);
-    socket.once('close', () => inFlight.upgraded.delete(socket));
-    upgrade(request, socket, head);
-  };
+type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
+
+const handOver = (server: Server, inFlight: InFlight, upgrade: Upgrade): Upgrade => (request, socket, head) => {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return declineUpgrade(server, request, socket, head);
+  inFlight.upgraded.add(socket);
+  socket.once('close', () => inFlight.upgraded.delete(socket));
+  upgrade(request, socket, head);
+};
+
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
+
+/**
+ * Reads the request anew without its wish to change the protocol, as if it had never been said. (Java's HttpClient asks
+ * for h2c with every request; Node takes each upgrade out of HTTP once anyone listens for upgrades.)
+ */
+const declineUpgrade = (server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at] ?? '';
+    if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${request.rawHeaders[at + 1] ?? ''}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+  server.emit('connection', socket);
+};
 
 const startListening = (server: Server, listen: { readonly host: string; readonly port: number }) =>
   new Promise<{ host: string; port: number }>((resolve, reject) => {

@@ -39,7 +39,7 @@ const checkEncoding = ({ headers }: IncomingMessage): void => {
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') throw unsupported('the body must not be encoded (Transfer-Encoding)');
 };
 
-const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?;?$/i;
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-?8"?[ \t]*)?;?$/i;
 
 const checkContentType = ({ headers }: IncomingMessage): void => {
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw unsupported('the body must be application/json in UTF-8');

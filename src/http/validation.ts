@@ -23,7 +23,7 @@ const problemOf = (issue: Issue): string => {
     case 'invalid_type':
       return `must be ${NOUNS[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
-      return `must be one of ${issue.values.map(String).join(', ')}`;
+      return `must be one of ${valuesOf(issue.values).join(', ')}`;
     case 'too_small':
       return `must be at least ${String(issue.minimum)}${unitOf(issue.origin)}`;
     case 'too_big':
@@ -39,7 +39,10 @@ const unitOf = (origin: string): string => {
 };
 
 const allowedOf = (issue: Issue): readonly string[] | undefined =>
-  issue.code === 'invalid_value' ? issue.values.map(String) : undefined;
+  issue.code === 'invalid_value' ? valuesOf(issue.values) : undefined;
+
+/** A flag's empty value need not be told of. */
+const valuesOf = (values: readonly unknown[]): readonly string[] => values.map(String).filter((value) => value !== '');
 
 const fieldOf = (path: readonly PropertyKey[]): string => {
   let field = '';

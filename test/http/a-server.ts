@@ -1,0 +1,48 @@
+import type { Log } from '../../src/contracts/log.ts';
+import { createHttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
+import { FakeOperations } from '../support/fake-operations.ts';
+import { HttpClient } from '../support/http-client.ts';
+
+export interface LogLine { readonly level: string; readonly event: string; readonly fields: Readonly<Record<string, unknown>> }
+
+/** A listening server over operations in memory, with a key for each sort of caller. */
+export interface TestServer {
+  readonly operations: FakeOperations;
+  readonly port: number;
+  readonly log: LogLine[];
+  readonly tenant: HttpClient;
+  /** Of the same team as `tenant`. */
+  readonly colleague: HttpClient;
+  /** Of another team. */
+  readonly stranger: HttpClient;
+  readonly admin: HttpClient;
+  readonly anyone: HttpClient;
+  readonly stop: (graceMs?: number) => Promise<void>;
+}
+
+export const aServer = async (given: Partial<HttpServerDeps> = {}): Promise<TestServer> => {
+  const operations = new FakeOperations();
+  const log: LogLine[] = [];
+  const keys = {
+    tenant: await operations.key('blue', 'ada'), colleague: await operations.key('blue', 'bob'),
+    stranger: await operations.key('red', 'eve'), admin: await operations.key('ops', 'root', 'admin'),
+  };
+  const http = createHttpServer({ operations, clock: operations.clock, log: recording(log), ...given });
+  const { port } = await http.start({ host: '127.0.0.1', port: 0 });
+  const clients = {
+    tenant: new HttpClient(port, keys.tenant), colleague: new HttpClient(port, keys.colleague),
+    stranger: new HttpClient(port, keys.stranger), admin: new HttpClient(port, keys.admin), anyone: new HttpClient(port),
+  };
+  return {
+    operations, port, log, ...clients,
+    stop: async (graceMs = 1_000) => {
+      for (const client of Object.values(clients)) client.close();
+      await http.stop(graceMs);
+    },
+  };
+};
+
+const recording = (lines: LogLine[]): Log => {
+  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, event: string): void => void lines.push({ level, fields, event });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+};

@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { formatApiKey } from '../../src/model/api-key-text.ts';
+import { exchangeRaw, parseRaw } from '../support/http-client.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const KEY = /^spk_[0-9A-Za-z]{12,}_[0-9A-Za-z]{38,}$/;
+const INVALID = { error: 'invalid API key', errorCode: 'INVALID_API_KEY' };
+
+describe('API keys over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => { server = await aServer(); });
+  afterEach(() => server.stop());
+
+  describe('the key of a request', () => {
+    const OPERATIONS = [
+      ['POST', '/sandboxes'], ['GET', '/sandboxes'], ['GET', '/sandboxes/x'], ['DELETE', '/sandboxes/x'], ['POST', '/sandboxes/x/exec'],
+      ['POST', '/sandboxes/x/exec-token'], ['PUT', '/sandboxes/x/idle-timeout'], ['POST', '/sandboxpools'], ['GET', '/sandboxpools'],
+      ['GET', '/sandboxpools/x'], ['PUT', '/sandboxpools/x'], ['DELETE', '/sandboxpools/x'], ['POST', '/api-keys'], ['POST', '/admin/api-keys'],
+    ] as const;
+
+    for (const [method, path] of OPERATIONS) {
+      it(`is required by ${method} ${path}`, async () => {
+        for (const key of [undefined, '']) {
+          const answer = await server.anyone.send(method, path, key === undefined ? {} : { key });
+          expect(answer.status).to.equal(401);
+          expect(answer.json).to.deep.equal({ error: 'API key required for this operation', errorCode: 'API_KEY_REQUIRED', detail: null });
+        }
+      });
+
+      it(`must be good for ${method} ${path}`, async () => {
+        const answer = await server.anyone.send(method, path, { key: 'wrong' });
+        expect(answer.status).to.equal(401);
+        expect(answer.json).to.deep.equal(INVALID);
+      });
+    }
+
+    it('is not asked for where nothing is or another method works', async () => {
+      expect((await server.anyone.get('/nothing')).status).to.equal(404);
+      expect((await server.anyone.delete('/sandboxes')).status).to.equal(405);
+    });
+
+    it('is refused with one and the same body whatever is wrong with it', async () => {
+      const good = await server.operations.key('blue', 'zoe');
+      expect((await server.anyone.get('/sandboxes', { key: good })).status).to.equal(200);
+      const expired = await server.operations.key('blue', 'old', 'user', 1_000);
+      server.operations.clock.time += 1_000;
+      const [, keyId = '', rest = ''] = good.split('_');
+      const wrong = [
+        expired, good.slice(0, -1), `${good}x`, `${good} `.trimEnd().toUpperCase(), good.replace('spk_', 'spx_'), `${good},${good}`,
+        `spk_${keyId}_${rest.slice(0, -1)}${rest.endsWith('0') ? '1' : '0'}`,
+        formatApiKey({ keyId, secret: 'A'.repeat(43) }), formatApiKey({ keyId: 'A'.repeat(16), secret: rest.slice(0, 43) }),
+        'spk__', 'x'.repeat(8_000), '{"$ne":null}', '\u00ff\u00fe',
+      ];
+      for (const key of wrong) {
+        const answer = await server.anyone.get('/sandboxes', { key });
+        expect(answer.status, key).to.equal(401);
+        expect(answer.json).to.deep.equal(INVALID);
+        expect(answer.headers['www-authenticate']).to.contain('SERVICE-API-KEY');
+      }
+      expect((await server.anyone.get('/sandboxes', { key: good })).status).to.equal(200);
+    });
+
+    it('is refused when it is given twice', async () => {
+      const good = await server.operations.key('blue', 'zoe');
+      const field = `SERVICE-API-KEY: ${good}\r\n`;
+      const text = await exchangeRaw(server.port, `GET /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${field}${field}\r\n`);
+      expect(parseRaw(text).json).to.deep.equal(INVALID);
+    });
+
+    it('is looked at before the body', async () => {
+      expect((await server.anyone.post('/sandboxes', undefined, { raw: 'no json' })).status).to.equal(401);
+      expect((await server.tenant.post('/admin/api-keys', undefined, { raw: 'no json' })).status).to.equal(403);
+    });
+  });
+
+  describe('POST /api-keys', () => {
+    it('makes a key for the caller, shown once and kept by no cache', async () => {
+      const answer = await server.tenant.post('/api-keys', {});
+      expect(answer.status).to.equal(201);
+      expect(answer.headers['cache-control']).to.equal('no-store');
+      expect(answer.json).to.have.all.keys('apiKey', 'keyId', 'name', 'user', 'team', 'role', 'description', 'issuedAt', 'expiresAt');
+      expect(answer.json).to.include({
+        user: 'ada', team: 'blue', role: 'user', description: '', issuedAt: '2026-03-01T12:00:00.000Z', expiresAt: '2026-05-30T12:00:00.000Z',
+      });
+      expect(answer.json.apiKey).to.match(KEY);
+      expect(answer.json.name).to.match(/^team-blue\/key-[a-z0-9]+$/);
+      expect((await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).status).to.equal(200);
+    });
+
+    it('takes no body at all, and a name, description and end', async () => {
+      expect((await server.tenant.post('/api-keys')).status).to.equal(201);
+      const answer = await server.tenant.post('/api-keys', { name: 'ci', description: 'for the CI', expiresAt: '2026-03-02T00:00:00Z' });
+      expect(answer.status).to.equal(201);
+      expect(answer.json).to.include({ name: 'team-blue/ci', description: 'for the CI', expiresAt: '2026-03-02T00:00:00.000Z' });
+      server.operations.clock.time = Date.parse('2026-03-02T00:00:00Z');
+      expect((await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).json).to.deep.equal(INVALID);
+    });
+
+    it('answers 409 for a name in use in the namespace', async () => {
+      await server.tenant.post('/api-keys', { name: 'ci' });
+      const answer = await server.colleague.post('/api-keys', { name: 'ci' });
+      expect(answer.status).to.equal(409);
+      expect(answer.json).to.deep.equal({ error: 'API key already exists', errorCode: 'ALREADY_EXISTS' });
+      expect((await server.stranger.post('/api-keys', { name: 'ci' })).status).to.equal(201);
+    });
+
+    for (const body of [{ team: 'red' }, { user: 'eve' }, { role: 'admin' }, { team: 'blue', user: 'ada', role: 'user' }]) {
+      it(`answers 403 to a tenant that names ${JSON.stringify(body)}`, async () => {
+        const before = server.operations.keyRecords.records.size;
+        const answer = await server.tenant.post('/api-keys', body);
+        expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+        expect(server.operations.keyRecords.records.size).to.equal(before);
+      });
+    }
+
+    for (const [body, field] of [
+      [{ name: 'No' }, 'name'], [{ name: 'a/b' }, 'name'], [{ description: 5 }, 'description'], [{ description: 'x'.repeat(1_025) }, 'description'],
+      [{ expiresAt: 'tomorrow' }, 'expiresAt'], [{ expiresAt: 1_800_000_000 }, 'expiresAt'], [{ expiresAt: '2026-02-30T00:00:00Z' }, 'expiresAt'],
+      [{ expiresAt: '2026-03-01T12:00:00Z' }, 'expiresAt'], [{ expiresAt: '2027-03-01T12:00:00.001Z' }, 'expiresAt'],
+    ] as const) {
+      it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
+        const answer = await server.tenant.post('/api-keys', body);
+        expect([answer.status, answer.json.errorCode]).to.deep.equal([400, 'INVALID_ARGUMENT']);
+        expect(answer.json.detail).to.deep.equal({ field });
+      });
+    }
+
+    it('lets a key live 365 days at most', async () => {
+      expect((await server.tenant.post('/api-keys', { expiresAt: '2027-03-01T12:00:00Z' })).status).to.equal(201);
+    });
+  });
+
+  describe('POST /admin/api-keys', () => {
+    it('makes a key for any team and user', async () => {
+      const answer = await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus', name: 'first', description: 'hello' });
+      expect(answer.status).to.equal(201);
+      expect(answer.headers['cache-control']).to.equal('no-store');
+      expect(answer.json).to.include({ team: 'green', user: 'gus', role: 'user', name: 'team-green/first', description: 'hello' });
+      const pool = await server.anyone.post('/sandboxpools', { name: 'p', templateName: 'default' }, { key: answer.json.apiKey! });
+      expect(pool.json.template).to.include({ team: 'green', user: 'gus', namespace: 'team-green' });
+    });
+
+    it('makes admins', async () => {
+      const { json } = await server.admin.post('/admin/api-keys', { team: 'ops', user: 'ann', role: 'admin' });
+      expect(json.role).to.equal('admin');
+      expect((await server.anyone.post('/admin/api-keys', { team: 'a', user: 'b' }, { key: json.apiKey! })).status).to.equal(201);
+    });
+
+    it('is for admins', async () => {
+      const answer = await server.tenant.post('/admin/api-keys', { team: 'blue', user: 'ada' });
+      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+    });
+
+    it('names what is wrong, and which roles there are', async () => {
+      expect((await server.admin.post('/admin/api-keys', {})).json.detail).to.deep.equal({ field: 'team' });
+      expect((await server.admin.post('/admin/api-keys', { team: 'a' })).json.detail).to.deep.equal({ field: 'user' });
+      expect((await server.admin.post('/admin/api-keys', { team: 'A', user: 'b' })).json.detail).to.deep.equal({ field: 'team' });
+      const answer = await server.admin.post('/admin/api-keys', { team: 'a', user: 'b', role: 'root' });
+      expect(answer.status).to.equal(400);
+      expect(answer.json.detail).to.deep.equal({ field: 'role', allowed: ['user', 'admin'] });
+    });
+  });
+
+  it('write no secret to the log', async () => {
+    const { json } = await server.tenant.post('/api-keys', { description: 'canary-description' });
+    await server.anyone.get('/sandboxes?poolName=canary-query', { key: json.apiKey! });
+    await server.anyone.get('/sandboxes', { key: `${json.apiKey!}x` });
+    const text = JSON.stringify(server.log);
+    for (const secret of [json.apiKey!.split('_')[2]!.slice(0, 20), 'canary']) expect(text).not.to.contain(secret);
+    expect(text).to.contain(json.keyId);
+  });
+});

@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+import { poolQuotaExceeded } from '../../src/model/refusals.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('pools over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => { server = await aServer(); });
+  afterEach(() => server.stop());
+
+  const POOL = {
+    name: 'shells', namespace: 'team-blue', cpu: '500m', memory: '256Mi', team: 'blue', user: 'ada', templateVersion: '1',
+    createdAt: '2026-03-01T12:00:00.000Z', labels: {}, annotations: { 'sandpool.dev/template-name': 'default' }, spec: { replicas: 3 },
+    status: {
+      phase: 'Ready', idleReplicas: 3, unavailableIdleReplicas: 0, runningReplicas: 0, startingReplicas: 0, stoppingReplicas: 0, failedReplicas: 0,
+    },
+  };
+  const create = (body: object = {}) => server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3, ...body });
+
+  describe('POST /sandboxpools', () => {
+    it('answers 201 with the pool as a template', async () => {
+      const answer = await create();
+      expect(answer.status).to.equal(201);
+      expect(answer.json).to.deep.equal({ template: POOL });
+    });
+
+    it('makes one replica where none is asked for', async () => {
+      const answer = await server.tenant.post('/sandboxpools', { name: 'one', templateName: 'default' });
+      expect(answer.json.template!.spec).to.deep.equal({ replicas: 1 });
+    });
+
+    it('keeps labels and annotations', async () => {
+      const answer = await create({ labels: { 'quota.example.com/url': 'https://example.com/q' }, annotations: { note: 'mine' } });
+      expect(answer.json.template!.labels).to.deep.equal({ 'quota.example.com/url': 'https://example.com/q' });
+      expect(answer.json.template!.annotations).to.deep.equal({ note: 'mine', 'sandpool.dev/template-name': 'default' });
+    });
+
+    it('answers 404 with the templates there are for an unknown one', async () => {
+      const answer = await create({ templateName: 'nope' });
+      expect(answer.status).to.equal(404);
+      expect([answer.json.error, answer.json.errorCode]).to.deep.equal(['sandbox template not found', 'SANDBOX_TEMPLATE_NOT_FOUND']);
+      expect(answer.json.detail!.availableTemplates).to.deep.equal([{ name: 'default', description: 'a shell' }]);
+      expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
+    });
+
+    it('answers 409 for a name in use', async () => {
+      await create();
+      const answer = await create();
+      expect(answer.status).to.equal(409);
+      expect(answer.json).to.deep.equal({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
+    });
+
+    it('answers 429 at the quota, the delay in the header alone', async () => {
+      server.operations.failWith = poolQuotaExceeded();
+      const answer = await create();
+      expect(answer.status).to.equal(429);
+      expect(answer.json).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+      expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
+    });
+
+    for (const [body, field] of [
+      [{ name: undefined }, 'name'], [{ name: 'Upper' }, 'name'], [{ name: 'a/b' }, 'name'], [{ name: '' }, 'name'], [{ name: '-a' }, 'name'], [{ name: 'a'.repeat(64) }, 'name'],
+      [{ name: 5 }, 'name'], [{ templateName: undefined }, 'templateName'], [{ templateName: null }, 'templateName'], [{ replicas: -1 }, 'replicas'], [{ replicas: 10_001 }, 'replicas'],
+      [{ replicas: '3' }, 'replicas'], [{ replicas: 1.5 }, 'replicas'], [{ replicas: null }, 'replicas'], [{ labels: [] }, 'labels'], [{ labels: { a: 1 } }, 'labels.a'],
+      [{ labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`l${n}`, ''])) }, 'labels'], [{ annotations: { a: 'x'.repeat(4_097) } }, 'annotations.a'],
+      [{ template: { spec: {} } }, 'template'], [{ template: null }, 'template'], [{ templateName: undefined, overrides: { image: 'host' } }, 'overrides'],
+    ] as const) {
+      it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
+        const answer = await create(body);
+        expect(answer.status).to.equal(400);
+        expect(answer.json.errorCode).to.equal('INVALID_ARGUMENT');
+        expect(answer.json.detail!.field).to.equal(field);
+        expect(server.operations.pools.size).to.equal(0);
+      });
+    }
+
+    it('says that inline definitions do not work yet', async () => {
+      expect((await create({ overrides: { image: 'x' } })).json.error).to.contain('not supported by this version');
+    });
+  });
+
+  describe('GET /sandboxpools and /sandboxpools/{name}', () => {
+    it('answer the pool, in a page and alone', async () => {
+      await create();
+      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({ template: POOL });
+      expect((await server.tenant.get('/sandboxpools')).json).to.deep.equal({ items: [POOL], total: 1, limit: 20, offset: 0 });
+    });
+
+    it('page, newest first', async () => {
+      for (const name of ['a', 'b', 'c']) await create({ name });
+      const answer = await server.tenant.get('/sandboxpools?limit=1&offset=1');
+      expect(answer.json).to.include({ total: 3, limit: 1, offset: 1 });
+      expect(answer.json.items![0]!.name).to.equal('b');
+      expect((await server.tenant.get('/sandboxpools?limit=1001')).status).to.equal(400);
+    });
+
+    it('show others nothing, and admins all with all', async () => {
+      await create();
+      for (const client of [server.colleague, server.stranger]) {
+        const answer = await client.get('/sandboxpools/shells');
+        expect(answer.status).to.equal(404);
+        expect(answer.json).to.deep.equal({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
+        expect((await client.get('/sandboxpools')).json.total).to.equal(0);
+        expect((await client.get('/sandboxpools?all=true')).json.errorCode).to.equal('ADMIN_REQUIRED');
+      }
+      expect((await server.admin.get('/sandboxpools')).json.total).to.equal(0);
+      expect((await server.admin.get('/sandboxpools?all=true')).json.total).to.equal(1);
+      expect((await server.admin.get('/sandboxpools?all')).json.total).to.equal(1);
+      expect((await server.admin.get('/sandboxpools?all=perhaps')).json.detail).to.deep.equal({ field: 'all', allowed: ['true', 'false'] });
+    });
+
+    it('answer 404 for what can be no pool’s name', async () => {
+      for (const name of ['UPPER', 'a%2Fb', '%00', '%zz', 'a..b', '%F0%9F%92%A9', 'x'.repeat(64)]) {
+        const answer = await server.tenant.get(`/sandboxpools/${name}`);
+        expect([answer.status, answer.json.errorCode], name).to.deep.equal([404, 'POOL_NOT_FOUND']);
+      }
+    });
+  });
+
+  describe('PUT /sandboxpools/{name}', () => {
+    it('changes the replicas', async () => {
+      await create();
+      const answer = await server.tenant.put('/sandboxpools/shells', { replicas: 5 });
+      expect(answer.status).to.equal(200);
+      expect(answer.json.template!.spec).to.deep.equal({ replicas: 5 });
+      expect((await server.tenant.put('/sandboxpools/shells', { replicas: 0 })).json.template!.spec).to.deep.equal({ replicas: 0 });
+    });
+
+    it('changes nothing when the body is empty', async () => {
+      await create();
+      for (const body of [{}, undefined]) expect((await server.tenant.put('/sandboxpools/shells', body)).json).to.deep.equal({ template: POOL });
+    });
+
+    it('refuses replicas out of bounds and inline definitions', async () => {
+      await create();
+      for (const [body, field] of [[{ replicas: 10_001 }, 'replicas'], [{ replicas: true }, 'replicas'], [{ overrides: { image: 'x' } }, 'overrides']] as const) {
+        expect((await server.tenant.put('/sandboxpools/shells', body)).json.detail!.field).to.equal(field);
+      }
+      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({ template: POOL });
+    });
+
+    it('answers 404 for another’s pool', async () => {
+      await create();
+      expect((await server.colleague.put('/sandboxpools/shells', { replicas: 0 })).json.errorCode).to.equal('POOL_NOT_FOUND');
+    });
+  });
+
+  describe('DELETE /sandboxpools/{name}', () => {
+    it('answers the pool as Deleting', async () => {
+      await create();
+      const answer = await server.tenant.delete('/sandboxpools/shells');
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.deep.equal({ name: 'shells', namespace: 'team-blue', status: 'Deleting' });
+      expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal('keep-running');
+    });
+
+    for (const [query, expected] of [['force=true', 'force'], ['force', 'force'], ['force=false', 'keep-running']] as const) {
+      it(`takes ?${query} as ${expected}`, async () => {
+        await create();
+        expect((await server.tenant.delete(`/sandboxpools/shells?${query}`)).status).to.equal(200);
+        expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal(expected);
+      });
+    }
+
+    it('refuses another force, and a pool of another', async () => {
+      await create();
+      expect((await server.tenant.delete('/sandboxpools/shells?force=yes')).json.detail!.field).to.equal('force');
+      expect((await server.stranger.delete('/sandboxpools/shells')).status).to.equal(404);
+      expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal(false);
+    });
+  });
+});

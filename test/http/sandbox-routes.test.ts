@@ -1,0 +1,241 @@
+import { expect } from 'chai';
+import { sandboxUuidFailed, sandboxQuotaExceeded, unavailable } from '../../src/model/refusals.ts';
+import { uuidV7 } from '../support/fake-operations.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('sandboxes over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await aServer();
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+  });
+  afterEach(() => server.stop());
+
+  const claimed = async (): Promise<string> => (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
+
+  describe('POST /sandboxes', () => {
+    it('answers 201 with the claimed sandbox', async () => {
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect(answer.status).to.equal(201);
+      expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+      const id = answer.json.sandbox!.sandboxId!;
+      expect(answer.json).to.deep.equal({
+        sandbox: {
+          sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running',
+          claimedAt: '2026-03-01T12:00:00.000Z', team: 'blue', user: 'ada',
+        },
+      });
+    });
+
+    it('takes an idle timeout beside the pool', async () => {
+      for (const [idleTimeout, expected] of [['90s', 90_000], ['0', 0], [0, 0], [null, 0]] as const) {
+        const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells', idleTimeout });
+        const id = json.sandbox!.sandboxId!;
+        expect(server.operations.sandboxes.get(id)?.idleTimeoutMs).to.equal(expected);
+        await server.tenant.delete(`/sandboxes/${id}`);
+      }
+    });
+
+    it('says that poolName is required, without a detail', async () => {
+      for (const body of [{}, { poolName: '' }, undefined]) {
+        const answer = await server.tenant.post('/sandboxes', body);
+        expect(answer.status).to.equal(400);
+        expect(answer.json).to.deep.equal({ error: 'poolName is required', errorCode: 'INVALID_ARGUMENT' });
+      }
+    });
+
+    it('names the field that is wrong', async () => {
+      for (const [body, field] of [
+        [{ poolName: 7 }, 'poolName'], [{ poolName: null }, 'poolName'], [{ poolName: ['a'] }, 'poolName'], [{ poolName: 'a\0' }, 'poolName'],
+        [{ poolName: 'x'.repeat(513) }, 'poolName'], [{ poolName: 'shells', idleTimeout: 'soon' }, 'idleTimeout'], [{ poolName: 'shells', idleTimeout: 5 }, 'idleTimeout'],
+        [{ poolName: 'shells', idleTimeout: '-5s' }, 'idleTimeout'],
+      ] as const) {
+        const answer = await server.tenant.post('/sandboxes', body);
+        expect(answer.status, JSON.stringify(body)).to.equal(400);
+        expect(answer.json.errorCode).to.equal('INVALID_ARGUMENT');
+        expect(answer.json.detail).to.deep.equal({ field });
+      }
+    });
+
+    it('accepts fields that it does not know, and does nothing with them', async () => {
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells', colour: 'red', nested: { deep: [1] } });
+      expect(answer.status).to.equal(201);
+      expect(answer.json.sandbox).not.to.have.any.keys('colour', 'nested');
+    });
+
+    it('answers 404 with the caller’s own pools for an unknown pool', async () => {
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'nope' });
+      expect(answer.status).to.equal(404);
+      expect(answer.json.error).to.equal('pool not found');
+      expect(answer.json.errorCode).to.equal('POOL_NOT_FOUND');
+      expect(answer.json.detail!.availablePools).to.deep.equal([{ name: 'shells', namespace: 'team-blue', idle: 2, running: 0, starting: 0 }]);
+      expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
+      expect((await server.tenant.post('/sandboxes', { poolName: 'No Such_Pool' })).status).to.equal(404);
+    });
+
+    it('answers 403 for a pool of another team or user', async () => {
+      for (const client of [server.colleague, server.stranger, server.admin]) {
+        const answer = await client.post('/sandboxes', { poolName: 'shells' });
+        expect(answer.status).to.equal(403);
+        expect(answer.json).to.deep.equal({ error: 'pool belongs to another team/user; create in a pool of your own', errorCode: 'POOL_NOT_OWNED' });
+      }
+    });
+
+    it('answers 409 while the pool is being deleted', async () => {
+      await server.tenant.delete('/sandboxpools/shells');
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+    });
+
+    it('answers 429 with the counts when no instance is idle', async () => {
+      await claimed();
+      await claimed();
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect(answer.status).to.equal(429);
+      expect(answer.json.error).to.equal('no idle pods available in pool');
+      expect(answer.json.errorCode).to.equal('POOL_EXHAUSTED');
+      expect(answer.json.detail).to.include({ idle: 0, running: 2, starting: 0, stopping: 0, failed: 0 });
+      expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
+      expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
+    });
+
+    it('answers 429 with the delay in detail and header at the quota', async () => {
+      server.operations.failWith = sandboxQuotaExceeded(2);
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect([answer.status, answer.json.error, answer.json.errorCode]).to.deep.equal([429, 'scale failed', 'QUOTA_EXCEEDED']);
+      expect(answer.json.detail).to.have.all.keys('errCode', 'message', 'retryAfter');
+      expect(answer.json.detail!.errCode).to.equal('QUOTA_EXCEEDED');
+      expect(answer.headers['retry-after']).to.equal(String(answer.json.detail!.retryAfter));
+    });
+
+    it('answers 500 in the contract’s words when the id went wrong', async () => {
+      server.operations.failWith = sandboxUuidFailed();
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect(answer.status).to.equal(500);
+      expect(answer.json).to.deep.equal({ error: 'failed to generate sandbox UUID', errorCode: 'INTERNAL' });
+    });
+
+    it('answers 503 with Retry-After when a part is away', async () => {
+      server.operations.failWith = unavailable('the store is away', 2.2);
+      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([503, 'UNAVAILABLE', '3']);
+    });
+  });
+
+  describe('GET /sandboxes/{sandboxId}', () => {
+    it('answers the sandbox with its endpoints', async () => {
+      const id = await claimed();
+      const answer = await server.tenant.get(`/sandboxes/${id}`);
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.deep.equal({
+        sandbox: {
+          sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running',
+          claimedAt: '2026-03-01T12:00:00.000Z', team: 'blue', user: 'ada', endpoints: {},
+        },
+      });
+    });
+
+    it('answers one and the same 404 for unknown, foreign, finished and impossible ids', async () => {
+      const id = await claimed();
+      const finished = await claimed();
+      await server.tenant.delete(`/sandboxes/${finished}`);
+      const answers = [
+        await server.tenant.get(`/sandboxes/${uuidV7(999)}`), await server.colleague.get(`/sandboxes/${id}`),
+        await server.stranger.get(`/sandboxes/${id}`), await server.tenant.get(`/sandboxes/${finished}`),
+        await server.tenant.get('/sandboxes/nonsense'), await server.tenant.get(`/sandboxes/${id.toUpperCase()}`),
+        await server.tenant.get('/sandboxes/%2e%2e'), await server.tenant.get('/sandboxes/%ff%00'), await server.tenant.get('/sandboxes/%zz'),
+        await server.tenant.get(`/sandboxes/${'a'.repeat(9_000)}`), await server.tenant.get('/sandboxes/6ba7b810-9dad-41d1-80b4-00c04fd430c8'),
+      ];
+      for (const answer of answers) {
+        expect(answer.status).to.equal(404);
+        expect(answer.json).to.deep.equal({ error: 'sandbox not found or already terminated', errorCode: 'SANDBOX_NOT_FOUND' });
+      }
+    });
+  });
+
+  describe('DELETE /sandboxes/{sandboxId}', () => {
+    it('answers the sandbox as Stopping, without an envelope', async () => {
+      const id = await claimed();
+      const answer = await server.tenant.delete(`/sandboxes/${id}`);
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.deep.equal({ sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Stopping' });
+    });
+
+    it('answers 404 for another’s sandbox and leaves it alone', async () => {
+      const id = await claimed();
+      expect((await server.stranger.delete(`/sandboxes/${id}`)).status).to.equal(404);
+      expect((await server.tenant.get(`/sandboxes/${id}`)).status).to.equal(200);
+    });
+  });
+
+  describe('GET /sandboxes', () => {
+    it('lists records in full, newest first, with the page', async () => {
+      const first = await claimed();
+      const second = await claimed();
+      await server.tenant.delete(`/sandboxes/${first}`);
+      const answer = await server.tenant.get('/sandboxes');
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.have.all.keys('items', 'total', 'limit', 'offset');
+      expect(answer.json).to.include({ total: 2, limit: 20, offset: 0 });
+      expect(answer.json.items![0]).to.deep.equal({
+        sandboxId: second, namespace: 'team-blue', poolName: 'shells', podName: `sb-${second}`, status: 'Running', claimedAt: '2026-03-01T12:00:00.000Z',
+        startedAt: '2026-03-01T11:59:55.000Z', durationSeconds: 0, cpu: '500m', memory: '256Mi', team: 'blue', user: 'ada', containerImages: { main: 'host' },
+      });
+      expect(answer.json.items![1]).to.include({
+        sandboxId: first, status: 'Completed', terminatedAt: '2026-03-01T12:00:00.000Z', recycledAt: '2026-03-01T12:00:00.000Z', durationSeconds: 12, endReason: 'deleted',
+      });
+    });
+
+    it('pages and filters', async () => {
+      await claimed();
+      const second = await claimed();
+      await server.tenant.delete(`/sandboxes/${second}`);
+      const page = await server.tenant.get('/sandboxes?limit=1&offset=1');
+      expect(page.json).to.include({ total: 2, limit: 1, offset: 1 });
+      expect(page.json.items).to.have.length(1);
+      expect((await server.tenant.get('/sandboxes?phase=Completed&poolName=shells')).json.items![0]!.sandboxId).to.equal(second);
+      expect((await server.tenant.get('/sandboxes?poolName=other')).json).to.deep.equal({ items: [], total: 0, limit: 20, offset: 0 });
+    });
+
+    for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed']) {
+      it(`takes ${phase} as a phase`, async () => {
+        expect((await server.tenant.get(`/sandboxes?phase=${phase}`)).status).to.equal(200);
+        expect(server.operations.lastFilter).to.deep.equal({ phase });
+      });
+    }
+
+    for (const [query, field] of [
+      ['limit=0', 'limit'], ['limit=1001', 'limit'], ['limit=-1', 'limit'], ['limit=1.5', 'limit'], ['limit=', 'limit'], ['limit=1e2', 'limit'],
+      ['limit=0000000001', 'limit'], ['limit=%201', 'limit'], ['offset=-1', 'offset'], ['offset=1000000000', 'offset'], ['offset=x', 'offset'],
+      ['phase=idle', 'phase'], ['phase=', 'phase'], ['limit=5&limit=5', 'limit'], ['phase=Idle&phase=Idle', 'phase'], ['x=1&x=2', 'x'],
+    ] as const) {
+      it(`refuses ?${query}`, async () => {
+        const answer = await server.tenant.get(`/sandboxes?${query}`);
+        expect(answer.status).to.equal(400);
+        expect(answer.json.errorCode).to.equal('INVALID_ARGUMENT');
+        expect(answer.json.detail!.field).to.equal(field);
+      });
+    }
+
+    it('takes the bounds themselves', async () => {
+      for (const query of ['limit=1', 'limit=1000', 'offset=0', 'offset=999999999', 'limit=020']) {
+        expect((await server.tenant.get(`/sandboxes?${query}`)).status, query).to.equal(200);
+      }
+    });
+
+    it('names what is allowed as a phase', async () => {
+      const answer = await server.tenant.get('/sandboxes?phase=Sleeping');
+      expect(answer.json.detail).to.deep.equal({ field: 'phase', allowed: ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed'] });
+    });
+
+    it('leaves the filters of admins to admins', async () => {
+      for (const query of ['namespace=team-red', 'team=red', 'user=eve', 'all=true', 'all=false', 'all']) {
+        const answer = await server.tenant.get(`/sandboxes?${query}`);
+        expect([answer.status, answer.json.errorCode], query).to.deep.equal([403, 'ADMIN_REQUIRED']);
+      }
+      await claimed();
+      expect((await server.admin.get('/sandboxes?all=true&namespace=team-blue&team=blue&user=ada')).json.total).to.equal(1);
+      expect(server.operations.lastFilter).to.deep.equal({ all: true, namespace: 'team-blue', team: 'blue', user: 'ada' });
+    });
+  });
+});

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { Refusal } from '../../src/model/refusals.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
+import { authenticate } from '../../src/operations/authenticate.ts';
+import { MemoryApiKeys } from '../support/memory-api-keys.ts';
+import { rejection } from '../support/rejection.ts';
+
+const PEPPER = Buffer.alloc(32, 1);
+const TENANT: Tenant = { namespace: 'team-blue', team: 'blue', user: 'ada' };
+
+describe('API keys', () => {
+  const clock = { time: 1_000_000, now: () => clock.time, at: () => () => {} };
+  let store: MemoryApiKeys;
+  let mirror: ApiKeyMirror;
+  let serial = 0;
+  beforeEach(() => {
+    clock.time = 1_000_000;
+    store = new MemoryApiKeys();
+    mirror = new ApiKeyMirror({ apiKeys: store, clock });
+  });
+
+  const minted = (lifetimeMs = 1_000) =>
+    mintApiKey({ tenant: TENANT, role: 'user', shortName: `k${serial += 1}`, description: 'd', issuedAt: clock.time, expiresAt: clock.time + lifetimeMs }, PEPPER);
+
+  it('are stored without their secret', () => {
+    const { apiKey, record } = minted();
+    const secret = apiKey.split('_')[2]!;
+    expect(JSON.stringify(record)).not.to.contain(secret.slice(0, 10));
+    expect(record.hash).to.match(/^[0-9a-f]{64}$/);
+    expect(apiKey.split('_')[1]).to.equal(record.keyId);
+  });
+
+  it('are known again after a restart, by one list of the store', async () => {
+    const { apiKey, record } = minted();
+    await mirror.create(record);
+    const restarted = new ApiKeyMirror({ apiKeys: store, clock });
+    await restarted.start();
+    const ask = authenticate({ apiKeys: restarted, pepper: PEPPER, clock });
+    expect(ask(apiKey)).to.deep.equal({ keyId: record.keyId, ...TENANT, role: 'user' });
+    expect(() => ask('spk_x')).to.throw(Refusal, 'invalid API key');
+    expect(store.reads).to.equal(1);
+  });
+
+  it('are worth nothing under another pepper', async () => {
+    const { apiKey, record } = minted();
+    await mirror.create(record);
+    const ask = authenticate({ apiKeys: mirror, pepper: Buffer.alloc(32, 2), clock });
+    expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
+  });
+
+  it('do not count before they are stored', async () => {
+    const { record } = minted();
+    const failing = new ApiKeyMirror({ apiKeys: Object.assign(store, { create: async () => { throw new Error('disk full'); } }), clock });
+    expect((await rejection(failing.create(record))).message).to.equal('disk full');
+    expect(failing.find(record.keyId)).to.equal(undefined);
+  });
+
+  it('are at most 1,000 a user, and expired ones make room', async () => {
+    for (let n = 0; n < 1_000; n += 1) await mirror.create(minted(n === 0 ? 1 : 1_000).record);
+    const refusal = await rejection(mirror.create(minted().record));
+    expect(refusal).to.be.instanceOf(Refusal).with.property('code', 'CONFLICT');
+    clock.time += 1;
+    await mirror.create(minted().record);
+    expect([mirror.size, store.records.size]).to.deep.equal([1_000, 1_000]);
+  });
+});

@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { request as httpRequest, Agent } from 'node:http';
+import { connect, type Socket } from 'node:net';
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** The body parsed; an empty object where it is no JSON. */
+  readonly json: WireBody;
+}
+
+/** The fields of all bodies, by the contract's names, so that tests may read them; which are there is for the test to say. */
+export interface WireBody {
+  readonly error?: string;
+  readonly errorCode?: string;
+  readonly detail?: Readonly<Record<string, unknown>> | null;
+  readonly sandbox?: Readonly<Record<string, string>>;
+  readonly template?: Readonly<Record<string, unknown>>;
+  readonly items?: readonly Readonly<Record<string, unknown>>[];
+  readonly total?: number;
+  readonly token?: string;
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly truncated?: boolean;
+  readonly apiKey?: string;
+  readonly keyId?: string;
+  readonly name?: string;
+  readonly role?: string;
+  readonly expiresAt?: string;
+  readonly status?: string;
+  readonly problems?: readonly string[];
+}
+
+export interface HttpAsk {
+  readonly key?: string;
+  /** Sent as JSON; `raw` is sent as it is. */
+  readonly body?: unknown;
+  readonly raw?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** A client that sends exactly what it is told, over kept connections. */
+export class HttpClient {
+  readonly #port: number;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
+  readonly key: string | undefined;
+
+  constructor(port: number, key?: string) {
+    this.#port = port;
+    this.key = key;
+  }
+
+  get = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('GET', path, ask);
+  post = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('POST', path, body === undefined ? ask : { ...ask, body });
+  put = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('PUT', path, body === undefined ? ask : { ...ask, body });
+  delete = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('DELETE', path, ask);
+
+  send(method: string, path: string, ask: HttpAsk = {}): Promise<HttpAnswer> {
+    const payload = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
+    const key = ask.key ?? this.key;
+    const headers: Record<string, string | number> = {
+      ...(key === undefined ? {} : { 'SERVICE-API-KEY': key }),
+      ...(payload === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
+      ...ask.headers,
+    };
+    return new Promise((resolve, reject) => {
+      const request = httpRequest({
+        host: '127.0.0.1', port: this.#port, method, path, headers, agent: this.#agent, ...(ask.signal ? { signal: ask.signal } : {}),
+      }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          const named = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+          resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsed(text) });
+        });
+      });
+      request.on('error', reject);
+      request.end(payload);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** A bare connection, for bytes that no client library would send. */
+export interface RawConnection {
+  readonly socket: Socket;
+  /** What came back so far. */
+  readonly received: () => string;
+  /** Resolves with everything that came back once the server closed; rejects after the deadline. */
+  readonly closed: (deadlineMs?: number) => Promise<string>;
+}
+
+export const connectRaw = async (port: number): Promise<RawConnection> => {
+  const socket = connect(port, '127.0.0.1');
+  const chunks: Buffer[] = [];
+  let over = false;
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('error', () => {});
+  socket.on('close', () => { over = true; });
+  await once(socket, 'connect');
+  const received = (): string => Buffer.concat(chunks).toString('latin1');
+  return {
+    socket,
+    received,
+    closed: async (deadlineMs = 5_000) => {
+      if (!over) await once(socket, 'close', { signal: AbortSignal.timeout(deadlineMs) });
+      return received();
+    },
+  };
+};
+
+/** Sends these bytes and waits for the server to close. */
+export const exchangeRaw = async (port: number, bytes: string | Buffer, deadlineMs?: number): Promise<string> => {
+  const connection = await connectRaw(port);
+  connection.socket.write(bytes);
+  return connection.closed(deadlineMs);
+};
+
+/** The first answer in what came back from a bare connection. */
+export const parseRaw = (text: string): HttpAnswer => {
+  const [head = '', ...rest] = text.split('\r\n\r\n');
+  const [line = '', ...fields] = head.split('\r\n');
+  const headers = Object.fromEntries(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]));
+  const body = rest.join('\r\n\r\n').slice(0, Number(headers['content-length'] ?? 0));
+  return { status: Number(line.split(' ')[1]), headers, text: body, json: parsed(body) };
+};
+
+const parsed = (text: string): WireBody => {
+  try {
+    return JSON.parse(text) as WireBody;
+  } catch {
+    return {};
+  }
+};

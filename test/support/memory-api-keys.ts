@@ -1,0 +1,35 @@
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { RecordExists, type Records } from '../../src/contracts/record-store.ts';
+import type { ApiKeyRecord } from '../../src/model/api-key.ts';
+
+/** API key records in memory. `reads` counts what was asked of it. */
+export class MemoryApiKeys implements Records<ApiKeyRecord> {
+  readonly records = new Map<string, ApiKeyRecord>();
+  reads = 0;
+
+  async list(): Promise<readonly ApiKeyRecord[]> {
+    this.reads += 1;
+    return [...this.records.values()];
+  }
+
+  async create(draft: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
+    for (const { keyId, namespace, shortName } of this.records.values()) {
+      if (keyId === draft.keyId || (namespace === draft.namespace && shortName === draft.shortName)) throw new RecordExists();
+    }
+    const record = { ...draft, revision: '1' };
+    this.records.set(record.keyId, record);
+    return record;
+  }
+
+  async update(record: ApiKeyRecord): Promise<ApiKeyRecord> {
+    if (this.records.get(record.keyId)?.revision !== record.revision) throw new RecordConflict();
+    const next = { ...record, revision: String(Number(record.revision) + 1) };
+    this.records.set(record.keyId, next);
+    return next;
+  }
+
+  async remove(record: ApiKeyRecord): Promise<void> {
+    if (this.records.get(record.keyId)?.revision !== record.revision) throw new RecordConflict();
+    this.records.delete(record.keyId);
+  }
+}
