@@ -46,6 +46,8 @@ _Noreturn static void become_command(void);
 _Noreturn static void stand_by(void);
 
 int run_join(const char *file) {
+  /* Nobody reads on once the caller is dead. Before the order is read: one that died earlier left it without its go. */
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file(file);
   read_join_order(file);
   syscall(SYS_close_range, ORDER_FD, ~0U, 0);
