@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { spawn as spawnTerminal, type IPty } from 'node-pty';
+import { joinOrder, openWorkshop, orderFile, processesIn, startSandbox, startTimeOf, statusOf, until, within, type Sandbox, type Workshop } from './support.ts';
+
+describe('launcher join on a terminal', function () {
+  this.timeout(60_000);
+  let workshop: Workshop;
+  let sandbox: Sandbox;
+
+  before(async () => {
+    workshop = openWorkshop();
+    sandbox = await startSandbox(workshop, { command: ['sleep', '600'] });
+  });
+  after(async () => {
+    await sandbox.stop();
+    workshop.close();
+  });
+
+  it('makes it the controlling terminal of the command, in a session of its own', async () => {
+    const terminal = open(['sh', '-c', 'echo typed by name >/dev/tty; echo also >/dev/stderr; cut -d" " -f1,5,6,8 /proc/$$/stat']);
+
+    await terminal.ended;
+
+    const [, , ids = ''] = terminal.shown().trim().split('\r\n');
+    const [pid, ...others] = ids.split(' ');
+    expect(terminal.shown()).to.include('typed by name\r\nalso\r\n');
+    expect(others).to.deep.equal([pid, pid, pid]);
+  });
+
+  it('has the hardening of any joined command', async () => {
+    const terminal = open(['sleep', '71']);
+    const command = await commandOf(terminal.pty, 'sleep');
+
+    expect(Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [name, statusOf(command).get(name)])))
+      .to.deep.equal(Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [name, statusOf(sandbox.pid).get(name)])));
+    terminal.pty.kill('SIGTERM');
+    await terminal.ended;
+  });
+
+  it('tells the command its size and every change of it', async () => {
+    const terminal = open(['sh', '-c', 'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 60 & wait $!; done']);
+    await terminal.shows('24 80');
+
+    terminal.pty.resize(101, 43);
+
+    await terminal.shows('43 101');
+    await terminal.ended;
+  });
+
+  it('interrupts what is in the foreground when ^C is typed, and leaves the shell', async () => {
+    const terminal = open(['bash', '--norc', '-i']);
+    terminal.pty.write('PS1=p@; sleep 72\n');
+    await commandLineRuns('sleep');
+
+    terminal.pty.write('\x03');
+    terminal.pty.write('echo $((40+2)) $?\n');
+
+    await terminal.shows('42 130');
+    terminal.pty.write('exit 5\n');
+    expect((await terminal.ended).exitCode).to.equal(5);
+  });
+
+  it('passes signals on to the foreground and leaves the shell', async () => {
+    const terminal = open(['bash', '--norc', '-i']);
+    terminal.pty.write('PS1=p@; sleep 73; echo ended $?\n');
+    await commandLineRuns('sleep');
+
+    process.kill(terminal.pty.pid, 34);
+    await terminal.shows('ended 137');
+
+    terminal.pty.write('sleep 74; echo ended $?\n');
+    await commandLineRuns('sleep');
+    process.kill(terminal.pty.pid, 35);
+    await terminal.shows('ended 143');
+    terminal.pty.write('exit\n');
+    await terminal.ended;
+  });
+
+  it('kills shell and foreground at SIGTERM', async () => {
+    const terminal = open(['bash', '--norc', '-i']);
+    terminal.pty.write('trap "" TERM HUP; sleep 75\n');
+    const sleeping = await commandLineRuns('sleep');
+    const shell = await commandOf(terminal.pty, 'bash');
+
+    process.kill(terminal.pty.pid, 'SIGTERM');
+
+    expect((await terminal.ended).exitCode).to.equal(137);
+    await until(() => startTimeOf(sleeping) === undefined && startTimeOf(shell) === undefined, 'both are dead');
+  });
+
+  it('hangs up the command when the terminal is closed', async () => {
+    const terminal = open(['sleep', '76']);
+    const command = await commandOf(terminal.pty, 'sleep');
+
+    // node-pty's destroy() closes the master; its kill() would send SIGHUP to the parent half by itself.
+    Reflect.get(terminal.pty, 'destroy').call(terminal.pty);
+
+    await until(() => startTimeOf(command) === undefined, 'the command is dead');
+  });
+
+  interface Terminal {
+    readonly pty: IPty;
+    readonly ended: Promise<{ exitCode: number }>;
+    shown(): string;
+    shows(words: string): Promise<void>;
+  }
+
+  function open(command: readonly string[]): Terminal {
+    const file = orderFile(workshop.folder, joinOrder(sandbox, { command, env: { PATH: '/usr/bin:/bin', TERM: 'dumb' } }));
+    const pty = spawnTerminal(workshop.launcher, ['join', file], { cols: 80, rows: 24, env: {} });
+    let shown = '';
+    pty.onData((chunk) => (shown += chunk));
+    const ended = new Promise<{ exitCode: number }>((resolve) => pty.onExit(resolve));
+    return {
+      pty,
+      ended: within(ended, 'the terminal ends', 20_000),
+      shown: () => shown,
+      shows: (words) => until(() => shown.includes(words), `${words} in ${JSON.stringify(shown)}`),
+    };
+  }
+
+  async function commandOf(pty: IPty, name: string): Promise<number> {
+    return runs((pid) => statusOf(pid).get('PPid') === String(pty.pid) && statusOf(pid).get('Name') === name, name);
+  }
+
+  /** The one that isn't the sandbox's main process. */
+  async function commandLineRuns(name: string): Promise<number> {
+    const [, main] = processesIn(sandbox);
+    return runs((pid) => pid !== main && statusOf(pid).get('Name') === name, name);
+  }
+
+  async function runs(isIt: (pid: number) => boolean, name: string): Promise<number> {
+    let found: number | undefined;
+    await until(() => (found = processesIn(sandbox).find((pid) => startTimeOf(pid) !== undefined && isIt(pid))) !== undefined, `${name} runs`);
+    return found ?? 0;
+  }
+});
