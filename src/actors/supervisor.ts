@@ -103,6 +103,8 @@ export class Supervisor {
     cancel();
   }
 
+  ids(): readonly string[] { return [...this.#sandboxes.keys()]; }
+
   sandbox(id: string): SandboxSnapshot | undefined {
     const actor = this.#sandboxes.get(id);
     return actor && shown(actor);

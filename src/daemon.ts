@@ -1,0 +1,125 @@
+import { v7 } from 'uuid';
+import { Supervisor } from './actors/supervisor.ts';
+import type { Config } from './config.ts';
+import type { Log } from './contracts/log.ts';
+import { policyOf } from './daemon-policy.ts';
+import type { RunnableDaemon } from './daemon-process.ts';
+import { openEmbedded, type Assembly } from './embedded-assembly.ts';
+import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { createHttpServer, type HttpServer } from './http/http-server.ts';
+import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
+import type { Caller, Tenant } from './model/tenant.ts';
+import { ApiKeyMirror } from './operations/api-keys.ts';
+import { authenticate } from './operations/authenticate.ts';
+import { claimSandbox } from './operations/claim-sandbox.ts';
+import { createApiKey, createApiKeyForTenant } from './operations/create-api-key.ts';
+import { createPool } from './operations/create-pool.ts';
+import { deleteSandbox } from './operations/delete-sandbox.ts';
+import { execInSandbox } from './operations/exec-in-sandbox.ts';
+import { getSandbox } from './operations/get-sandbox.ts';
+import { listSandboxes } from './operations/list-sandboxes.ts';
+import { loadTemplates } from './operations/load-templates.ts';
+import type { Operations } from './operations/operations.ts';
+import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
+import { setIdleTimeout } from './operations/set-idle-timeout.ts';
+import { TemplateCatalog } from './operations/template-catalog.ts';
+import { createExecToken, openTerminal } from './operations/terminals.ts';
+
+/**
+ * The composition root: which parts make a daemon is chosen here and nowhere else. `start` resolves once requests are
+ * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
+ */
+export const createDaemon = async (config: Config, log: Log): Promise<RunnableDaemon> => {
+  const parts = await openEmbedded(config, log);
+  const { clock, driver, coordination, history, records } = parts;
+  const pepper = readOrMakePepper(config.dataDir);
+  const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
+  const templates = new TemplateCatalog();
+  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
+  const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
+  const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
+  const http = createHttpServer({ operations, log, clock, upgrade: terminals.upgrade });
+
+  return {
+    failed: parts.failed,
+    start: async () => {
+      await apiKeys.start();
+      const firstStart = apiKeys.size === 0;
+      templates.fill(await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) }));
+      await parts.start();
+      await supervisor.start();
+      if (firstStart) await makeDefaultPool(config, supervisor, operations);
+      const tenant = defaultTenant(config);
+      await ensureFirstKeys({ dataDir: config.dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
+      const { host, port } = await http.start(config.listen);
+      return { address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
+    },
+    stop: () => stopAll({ parts, supervisor, http, terminals }),
+  };
+};
+
+interface Parts {
+  readonly parts: Assembly;
+  readonly pepper: Buffer;
+  readonly apiKeys: ApiKeyMirror;
+  readonly templates: TemplateCatalog;
+  readonly supervisor: Supervisor;
+}
+
+const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templates, supervisor }: Parts): Operations => {
+  const { clock, driver, coordination, history, records } = parts;
+  const keys = {
+    apiKeys, pepper, clock,
+    namespaceOf: (team: string) => namespaceOf(config, team),
+    defaultLifetimeMs: config.keys.defaultLifetime,
+    maxLifetimeMs: config.keys.maxLifetime,
+  };
+  const common = { supervisor, driver, coordination, clock };
+  const background = (name: string, work: Promise<void>): void => {
+    work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
+  };
+  return {
+    authenticate: authenticate(keys),
+    createApiKey: createApiKey(keys),
+    createApiKeyForTenant: createApiKeyForTenant(keys),
+    claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, background }),
+    getSandbox: getSandbox(common),
+    listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
+    deleteSandbox: deleteSandbox(common),
+    setIdleTimeout: setIdleTimeout(common),
+    execInSandbox: execInSandbox(common),
+    createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
+    openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
+    createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),
+    getPool: getPool(common),
+    listPools: listPools(common),
+    updatePool: updatePool({ ...common, replicaLimit: config.quotas.replicas }),
+    deletePool: deletePool(common),
+    readiness: () => {
+      const { ready, warnings, isolation } = driver.describe();
+      const problems = [...(ready ? [] : ['sandboxes: the spawner is away'])];
+      return { ready: problems.length === 0, problems, warnings, isolation };
+    },
+  };
+};
+
+const stopAll = async ({ parts, supervisor, http, terminals }: { parts: Assembly; supervisor: Supervisor; http: HttpServer; terminals: TerminalUpgrades }) => {
+  const sandboxesLeft = supervisor.size;
+  await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS)]);
+  await supervisor.stop(STOP_GRACE_MS);
+  await parts.stop();
+  return { sandboxesLeft };
+};
+
+const STOP_GRACE_MS = 3_000;
+const namespaceOf = (config: Config, team: string): string => config.namespacePattern.replaceAll('{team}', team);
+
+const defaultTenant = (config: Config): Tenant => ({ namespace: namespaceOf(config, 'default'), team: 'default', user: 'default' });
+
+/** The pool that the first start makes; one that an earlier, interrupted first start made already is left as it is. */
+const makeDefaultPool = async (config: Config, supervisor: Supervisor, operations: Operations): Promise<void> => {
+  const { name, replicas, template } = config.defaultPool;
+  const caller: Caller = { ...defaultTenant(config), role: 'user', keyId: 'first-start' };
+  if (supervisor.pools.index.uidOf(caller.namespace, name) !== undefined) return;
+  await operations.createPool(caller, { name, replicas, templateName: template, labels: {}, annotations: {} });
+};

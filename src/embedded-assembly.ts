@@ -1,0 +1,82 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from './config.ts';
+import type { Clock } from './contracts/clock.ts';
+import type { Coordination } from './contracts/coordination.ts';
+import type { History } from './contracts/history.ts';
+import type { Log } from './contracts/log.ts';
+import type { RecordStore } from './contracts/record-store.ts';
+import type { SandboxDriver } from './contracts/sandbox-driver.ts';
+import type { TemplateSource } from './contracts/template-source.ts';
+import { inProcessCoordination } from './embedded/coordination.ts';
+import { lockDataDir } from './embedded/data-lock.ts';
+import { openDatabase } from './embedded/database.ts';
+import { sqliteHistory } from './embedded/history.ts';
+import { sqliteRecordStore } from './embedded/record-store.ts';
+import { EmbeddedSandboxDriver } from './embedded/sandbox-driver.ts';
+import { sqliteInstanceRecords } from './embedded/sqlite-instance-records.ts';
+import { systemClock } from './embedded/system-clock.ts';
+import { templateFolder } from './embedded/template-folder.ts';
+
+/** What stands below the supervisor: one implementation of each contract. */
+export interface Assembly {
+  readonly clock: Clock;
+  readonly driver: SandboxDriver;
+  readonly records: RecordStore;
+  readonly history: History;
+  readonly coordination: Coordination;
+  readonly templates: TemplateSource;
+  /** Settles when a part can't go on and the daemon must start again, with the cause. */
+  readonly failed: Promise<Error>;
+  start(): Promise<void>;
+  /** In order, and as far as it was started; may be repeated. */
+  stop(): Promise<void>;
+}
+
+/** Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth. Rejects where the data folder is in use. */
+export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> => {
+  const { dataDir } = config;
+  mkdirSync(dataDir, { recursive: true, mode: 0o711 }); // sandboxes' own uids pass through it to what is bound for them
+  const lock = lockDataDir(dataDir);
+  const clock = systemClock();
+  try {
+    const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock });
+    const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
+    const driver = new EmbeddedSandboxDriver({
+      dataDir, log, clock,
+      records: sqliteInstanceRecords(database),
+      launcherPath: fileURLToPath(new URL('../native/build-output/launcher', import.meta.url)),
+      bwrapPath: '/usr/bin/bwrap',
+      uidRange: config.uidRange,
+      pidsMax: config.pidsMax,
+      parallelStarts: config.parallelStarts,
+      spawnerEntry: { command: [process.execPath, ...loaderFlags(), spawnerProgram()] },
+    });
+    return {
+      clock, driver, history,
+      records: sqliteRecordStore(database),
+      coordination: inProcessCoordination(clock),
+      templates: templateFolder(config.templatesDir),
+      failed: database.failed,
+      start: async () => { history.start(); },
+      stop: async () => {
+        await driver.stop();
+        await history.stop();
+        await database.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+};
+
+/** The spawner is the file beside this one, built or not, run as this process is. */
+const spawnerProgram = (): string => {
+  const here = import.meta.url;
+  return fileURLToPath(new URL(`./embedded/spawner/main${here.slice(here.lastIndexOf('.'))}`, here));
+};
+
+const loaderFlags = (): readonly string[] => (import.meta.url.endsWith('.ts') ? ['--import', 'tsx'] : []);

@@ -1,0 +1,134 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readDaemonNote } from '../../src/daemon-note.ts';
+import { HttpClient } from './http-client.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const READY_DEADLINE_MS = 15_000;
+
+/** One run of the built daemon on a data folder. */
+export interface DaemonRun {
+  readonly address: string;
+  readonly port: number;
+  readonly process: ChildProcess;
+  /** What it printed so far, and logged. */
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}
+
+/**
+ * The real, built daemon as a process of its own, on a folder that goes with it. `kill` is a kill -9; `start` after it
+ * begins again on the same folder. `dispose` ends the daemon, its helpers and every sandbox.
+ */
+export class DaemonUnderTest {
+  readonly dataDir: string;
+  readonly #flags: readonly string[];
+  #run: DaemonRun | undefined;
+  readonly #clients: HttpClient[] = [];
+
+  private constructor(flags: readonly string[]) {
+    this.#flags = flags;
+    this.dataDir = mkdtempSync(join(tmpdir(), 'sandpool-daemon-'));
+    chmodSync(this.dataDir, 0o711);
+  }
+
+  static async start(flags: readonly string[] = []): Promise<DaemonUnderTest> {
+    const daemon = new DaemonUnderTest(flags);
+    try {
+      await daemon.start();
+    } catch (error) {
+      await daemon.dispose();
+      throw error;
+    }
+    return daemon;
+  }
+
+  get run(): DaemonRun {
+    if (!this.#run) throw new Error('the daemon is not running');
+    return this.#run;
+  }
+
+  get tenantKey(): string { return readFileSync(join(this.dataDir, 'keys', 'tenant.key'), 'utf8').trim(); }
+  get adminKey(): string { return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim(); }
+
+  /** A client of the run that there is now. */
+  client(key = this.tenantKey): HttpClient {
+    const client = new HttpClient(this.run.port, key);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async start(): Promise<DaemonRun> {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', ...this.#flags], {
+      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => { out = (out + chunk.toString()).slice(-65_536); });
+    child.stderr.on('data', (chunk: Buffer) => { err = (err + chunk.toString()).slice(-1_048_576); });
+    const deadline = performance.now() + READY_DEADLINE_MS;
+    while (!out.includes('Sandpool is ready')) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(`the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`);
+      }
+      await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+    }
+    const address = readDaemonNote(this.dataDir)?.address ?? '';
+    this.#run = { address, port: Number(new URL(address).port), process: child, stdout: () => out, stderr: () => err };
+    return this.#run;
+  }
+
+  /** Ends the daemon as an operator does, and resolves with its exit code. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> { return await this.#end(signal); }
+
+  /** kill -9: nothing of it gets to tidy up. */
+  async kill(): Promise<void> { await this.#end('SIGKILL'); }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#run?.process;
+    this.#run = undefined;
+    for (const client of this.#clients.splice(0)) client.close();
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+
+  /** Runs the command line against this daemon's folder. */
+  async cli(args: readonly string[]): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], {
+      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => { stdout += chunk.toString(); });
+    child.stderr.on('data', (chunk: Buffer) => { stderr += chunk.toString(); });
+    await once(child, 'close');
+    return { code: child.exitCode, stdout, stderr };
+  }
+
+  async dispose(): Promise<void> {
+    if (!existsSync(this.dataDir)) return;
+    const { code, stderr } = await this.cli(['stop', '--all']);
+    await this.#end('SIGTERM');
+    rmSync(this.dataDir, { recursive: true, force: true });
+    if (code !== 0) throw new Error(`sandpool stop --all ended with ${code}: ${stderr}`);
+  }
+}
+
+/** Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is over. */
+export const within = async <T>(withinMs: number, what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> => {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise<void>((resolve) => { setTimeout(resolve, 10); });
+  }
+};
