@@ -1,0 +1,199 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import {
+  DefinitionRefused, OutcomeUnknown, RecordConflict,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LaunchOrder, type SandboxDriver, type Terminal, type TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
+import type { InstanceId, Revision } from '../model/identifiers.ts';
+import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { InstanceDefinition } from '../model/template.ts';
+import type { InstanceRecords } from './instance-records.ts';
+import type { InstanceReport, SpawnerConfig } from './spawner/protocol.ts';
+import { SpawnerClient } from './spawner-client.ts';
+import { checkPrograms } from './spawner-process.ts';
+
+export interface EmbeddedDriverOptions extends SpawnerConfig {
+  /** Absolute; exists, and belongs to this daemon alone. */
+  readonly dataDir: string;
+  readonly records: InstanceRecords;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths absolute. */
+  readonly spawnerEntry: { readonly command: readonly string[] };
+}
+
+/** An instance whose process the spawner has, or soon will. */
+interface Known {
+  vitals: Vitals;
+  /** The vitals were reported. */
+  reported: boolean;
+  /** Its start is under way and not yet answered: the spawner need not have it. */
+  ordered: boolean;
+  /** It is to end, so that is asked of each spawner anew. */
+  unwanted: boolean;
+  /** Until it is reported available: then its record may move. */
+  record: InstanceRecord | undefined;
+}
+
+/** Runs instances on this machine: records in the instance table, processes with the spawner. */
+export class EmbeddedSandboxDriver implements SandboxDriver {
+  readonly #records: InstanceRecords;
+  readonly #log: Log;
+  readonly #options: EmbeddedDriverOptions;
+  readonly #client: SpawnerClient;
+  readonly #known = new Map<InstanceId, Known>();
+  readonly #ending = new Set<Promise<void>>();
+  #report: (fact: InstanceFact) => void = () => {};
+
+  constructor(options: EmbeddedDriverOptions) {
+    this.#options = options;
+    this.#records = options.records;
+    this.#log = options.log;
+    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts } = options;
+    this.#client = new SpawnerClient({
+      process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
+      config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts },
+      clock: options.clock,
+      log: options.log,
+      fact: (id, vitals) => this.#fact(id, vitals),
+      connected: (instances) => this.#reconcile(instances),
+    });
+  }
+
+  describe(): DriverDescription {
+    const hello = this.#client.hello;
+    return { isolation: hello?.isolation ?? 'none', warnings: hello?.warnings ?? [], ready: hello !== undefined };
+  }
+
+  /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */
+  async watch(report: (fact: InstanceFact) => void): Promise<void> {
+    checkPrograms(this.#options);
+    const all = await this.#records.all();
+    for (const { record } of all) {
+      this.#known.set(record.id, { vitals: { kind: 'starting' }, reported: false, ordered: false, unwanted: record.state === 'ending', record });
+    }
+    this.#report = report;
+    await this.#client.start();
+    await Promise.all(this.#ending);
+  }
+
+  check(definition: InstanceDefinition): void {
+    const [container, ...others] = definition.containers;
+    if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
+    if (container.image !== 'host') {
+      throw new DefinitionRefused(`spec.containers[0].image: the embedded driver has only the image "host", not "${container.image}"`);
+    }
+  }
+
+  async launch({ record: unborn, definition }: LaunchOrder): Promise<InstanceRecord> {
+    this.check(definition);
+    const { id } = unborn;
+    const { record, found } = await this.#birth(unborn, definition);
+    if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
+    const known: Known = { vitals: { kind: 'starting' }, reported: true, ordered: true, unwanted: false, record };
+    this.#known.set(id, known);
+    this.#report({ id, record, vitals: known.vitals });
+    const outcome = await this.#client.startInstance(id, definition).catch((error: unknown) => {
+      throw new OutcomeUnknown('the daemon stops: the instance may or may not start', { cause: error });
+    });
+    known.ordered = false;
+    if (outcome === 'full') this.#fact(id, { kind: 'gone', exitCode: null, reason: 'too many sandboxes are waiting to start' });
+    else if (known.unwanted) this.#client.kill(id);
+    return record;
+  }
+
+  claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord> {
+    return this.#records.claim(id, claim, seen);
+  }
+
+  amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {
+    return this.#records.amend(id, change.idleTimeoutMs, seen);
+  }
+
+  async retire(id: InstanceId, seen: Revision): Promise<void> {
+    await this.#records.retire(id, seen);
+    this.#end(id);
+  }
+
+  async release(id: InstanceId, end: End): Promise<void> {
+    await this.#records.release(id, end);
+    this.#end(id);
+  }
+
+  forget(id: InstanceId): Promise<void> {
+    return this.#records.forget(id);
+  }
+
+  async read(id: InstanceId): Promise<InstanceFact> {
+    const stored = await this.#records.read(id);
+    return { id, record: stored?.record, vitals: this.#known.get(id)?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such process' } };
+  }
+
+  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    return this.#client.exec(id, request, signal);
+  }
+
+  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
+    return this.#client.attach(id, request);
+  }
+
+  /** The spawner ends with the daemon; sandboxes stay. */
+  async stop(): Promise<void> {
+    this.#report = () => {};
+    await this.#client.stop();
+  }
+
+  async #birth(unborn: LaunchOrder['record'], definition: InstanceDefinition): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
+    try {
+      return { record: await this.#records.birth(unborn, definition), found: false };
+    } catch (error) {
+      const stored = error instanceof RecordConflict ? await this.#records.read(unborn.id) : undefined;
+      if (!stored) throw error;
+      return { record: stored.record, found: true };
+    }
+  }
+
+  #end(id: InstanceId): void {
+    const known = this.#known.get(id);
+    if (known) known.unwanted = true;
+    this.#client.kill(id);
+  }
+
+  /** What the spawner has, against what is known: differences are reported, and processes without a record ended. */
+  #reconcile(instances: readonly InstanceReport[]): void {
+    const listed = new Map(instances.map((report) => [report.id, report.vitals]));
+    for (const [id, known] of this.#known) {
+      const vitals = listed.get(id) ?? (known.ordered ? known.vitals : { kind: 'gone' as const, exitCode: null, reason: 'its process is gone' });
+      this.#fact(id, vitals);
+      if (known.unwanted && listed.has(id)) this.#client.kill(id);
+    }
+    for (const [id, vitals] of listed) {
+      if (this.#known.has(id) || vitals.kind === 'gone') continue;
+      this.#log.warn({ id }, 'a process without a record is ended');
+      this.#client.kill(id);
+    }
+  }
+
+  #fact(id: InstanceId, vitals: Vitals): void {
+    const known = this.#known.get(id);
+    if (!known) return;
+    if (vitals.kind === 'gone') return this.#ended(id, vitals);
+    if (known.reported && known.vitals.kind === vitals.kind) return;
+    known.vitals = vitals;
+    known.reported = true;
+    const { record } = known;
+    if (vitals.kind === 'available') known.record = undefined;
+    this.#report({ id, record, vitals });
+  }
+
+  /** The record is read again: it may have been claimed, released or retired since. */
+  #ended(id: InstanceId, vitals: Vitals): void {
+    this.#known.delete(id);
+    const reported = this.#records.read(id).then(
+      (stored) => this.#report({ id, record: stored?.record, vitals }),
+      (error: unknown) => this.#log.error({ id, error }, 'the end of a sandbox can not be reported: its record can not be read'),
+    );
+    this.#ending.add(reported);
+    void reported.finally(() => this.#ending.delete(reported));
+  }
+}

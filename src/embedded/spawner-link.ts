@@ -1,0 +1,218 @@
+import type { Socket } from 'node:net';
+import type { Log } from '../contracts/log.ts';
+import { InstanceGone, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
+import type { Vitals } from '../model/sandbox.ts';
+import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
+import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage } from './spawner/protocol.ts';
+import { SpawnerUnusable } from './spawner-process.ts';
+import { TerminalChannel } from './terminal-channel.ts';
+
+/** The spawner ended while it had something of ours in hand. */
+export class SpawnerLost extends Error {
+  override readonly name = 'SpawnerLost';
+}
+
+export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
+
+export interface LinkEvents {
+  fact(id: string, vitals: Vitals): void;
+  /** Once; whatever was open has been failed before. */
+  lost(): void;
+}
+
+interface Running {
+  readonly stdout: Buffer[];
+  readonly stderr: Buffer[];
+  readonly settle: (outcome: ExecOutcome) => void;
+  readonly fail: (error: Error) => void;
+}
+
+interface Attaching {
+  readonly settle: (terminal: Terminal) => void;
+  readonly fail: (error: Error) => void;
+}
+
+const HELLO_PATIENCE_MS = 30_000;
+/** Beyond a command's own deadline, which the spawner keeps. */
+const EXEC_GRACE_MS = 15_000;
+
+/** One connection to a spawner. What is open on it fails when it is lost. */
+export class SpawnerLink {
+  readonly #socket: Socket;
+  readonly #events: LinkEvents;
+  readonly #log: Log;
+  readonly #reader = new FrameReader();
+  readonly #lists = new Map<number, { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }>();
+  readonly #starts = new Map<number, { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }>();
+  readonly #running = new Map<number, Running>();
+  readonly #attaching = new Map<number, Attaching>();
+  readonly #terminals = new Map<number, TerminalChannel>();
+  #greeting: { settle: (hello: SpawnerHello) => void; fail: (error: Error) => void } | undefined;
+  #next = 1;
+  #over = false;
+
+  constructor(socket: Socket, log: Log, events: LinkEvents) {
+    this.#socket = socket;
+    this.#log = log;
+    this.#events = events;
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', () => this.#lose());
+    socket.once('close', () => this.#lose());
+  }
+
+  /** Rejects with SpawnerUnusable where it can't work with this configuration, or says nothing. */
+  async greet(config: SpawnerConfig): Promise<SpawnerHello> {
+    const timer = setTimeout(() => this.#greeting?.fail(new SpawnerUnusable('the spawner does not answer')), HELLO_PATIENCE_MS);
+    try {
+      return await new Promise<SpawnerHello>((settle, fail) => {
+        this.#greeting = { settle, fail };
+        this.#send({ type: 'hello', protocol: PROTOCOL, config });
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  list(): Promise<readonly InstanceReport[]> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#lists.set(request, { settle, fail });
+      this.#send({ type: 'list', request });
+    });
+  }
+
+  /** Resolves once the order is under way; rejects with SpawnerLost when that isn't known. */
+  start(id: string, definition: Extract<DaemonMessage, { type: 'start' }>['definition']): Promise<'under-way' | 'full'> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#starts.set(request, { settle, fail });
+      this.#send({ type: 'start', request, id, definition });
+    });
+  }
+
+  kill(id: string): void {
+    this.#send({ type: 'kill', id });
+  }
+
+  /** Asks the spawner to leave the data folder; the link is lost when it does. */
+  leave(): void {
+    this.#send({ type: 'leave' });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    signal.throwIfAborted();
+    const channel = this.#number();
+    const { argv, cwd, env, stdin, timeoutMs, outputLimit } = request;
+    return new Promise<ExecOutcome>((resolve, reject) => {
+      const abort = (): void => { end(); this.#send({ type: 'close', channel }); reject(signal.reason); };
+      const timer = setTimeout(() => { end(); this.#send({ type: 'close', channel }); reject(new SpawnerLost('the spawner does not answer')); }, timeoutMs + EXEC_GRACE_MS);
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        this.#running.delete(channel);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#running.set(channel, {
+        stdout: [], stderr: [],
+        settle: (outcome) => { end(); resolve(outcome); },
+        fail: (error) => { end(); reject(error); },
+      });
+      this.#send({
+        type: 'exec', channel, id, argv, timeoutMs, outputLimit,
+        ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }), ...(stdin === undefined ? {} : { stdin }),
+      });
+    });
+  }
+
+  attach(id: string, { argv, cols, rows }: TerminalRequest): Promise<Terminal> {
+    return new Promise((settle, fail) => {
+      const channel = this.#number();
+      this.#attaching.set(channel, { settle, fail });
+      this.#send({ type: 'attach', channel, id, argv, cols, rows });
+    });
+  }
+
+  /** For requests and channels alike, never used twice on one link. */
+  #number(): number {
+    if (this.#over) throw new SpawnerLost('the spawner is away');
+    return this.#next++;
+  }
+
+  #send(message: DaemonMessage): void {
+    if (!this.#over) this.#socket.write(encodeMessage(message));
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      for (const frame of this.#reader.feed(chunk)) this.#take(frame);
+    } catch (error) {
+      this.#log.error({ error }, 'the daemon can not follow its spawner');
+      this.#socket.destroy();
+    }
+  }
+
+  #take({ kind, channel, payload }: Frame): void {
+    if (kind === FRAME_KINDS.message) return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
+    const running = this.#running.get(channel);
+    if (running) (kind === FRAME_KINDS.errors ? running.stderr : running.stdout).push(payload);
+    else this.#terminals.get(channel)?.output(payload);
+  }
+
+  #hear(message: SpawnerMessage): void {
+    switch (message.type) {
+      case 'hello': return this.#greeting?.settle(message);
+      case 'unusable': return this.#greeting?.fail(new SpawnerUnusable(message.reason));
+      case 'listed': this.#lists.get(message.request)?.settle(message.instances); this.#lists.delete(message.request); return;
+      case 'started': this.#starts.get(message.request)?.settle(message.outcome); this.#starts.delete(message.request); return;
+      case 'fact': return this.#events.fact(message.id, message.vitals);
+      case 'attached': return this.#attached(message.channel);
+      case 'refused': return this.#refused(message);
+      case 'exited': return this.#exited(message);
+      case 'credit': return this.#terminals.get(message.channel)?.granted(message.bytes);
+      case 'log': return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
+    }
+  }
+
+  #attached(channel: number): void {
+    const attaching = this.#attaching.get(channel);
+    this.#attaching.delete(channel);
+    if (!attaching) return;
+    const terminal = new TerminalChannel({
+      channel,
+      send: (message) => this.#send(message),
+      input: (bytes) => { if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes)); },
+      released: () => this.#terminals.delete(channel),
+    });
+    this.#terminals.set(channel, terminal);
+    attaching.settle(terminal);
+  }
+
+  #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
+    const error = gone ? new InstanceGone(reason) : new Error(`nothing could be run in the sandbox: ${reason}`);
+    this.#running.get(channel)?.fail(error);
+    this.#attaching.get(channel)?.fail(error);
+    this.#attaching.delete(channel);
+  }
+
+  #exited({ channel, exitCode, timedOut, truncated, durationMs }: Extract<SpawnerMessage, { type: 'exited' }>): void {
+    const running = this.#running.get(channel);
+    running?.settle({ stdout: Buffer.concat(running.stdout), stderr: Buffer.concat(running.stderr), exitCode, timedOut, truncated, durationMs });
+    this.#terminals.get(channel)?.exited(exitCode);
+  }
+
+  #lose(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#socket.destroy();
+    const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
+    this.#greeting?.fail(error);
+    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
+    for (const terminal of [...this.#terminals.values()]) terminal.lost();
+    for (const map of [this.#lists, this.#starts, this.#running, this.#attaching, this.#terminals]) map.clear();
+    this.#events.lost();
+  }
+}

@@ -1,0 +1,173 @@
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Limits {
+  readonly memoryBytes: number;
+  readonly cpuCores: number;
+  readonly processes: number;
+}
+
+export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
+
+/** How sandboxes are kept within their limits on this machine. Folders are kernel memory: each call is microseconds. */
+export interface Cgroups {
+  readonly level: IsolationLevel;
+  readonly warnings: readonly string[];
+  /** Makes the instance's folders with their limits, and answers them. May be repeated. */
+  create(id: string, limits: Limits): readonly string[];
+  /** Removes what is shared, once no instance is left. */
+  remove(): void;
+}
+
+const ROOT = '/sys/fs/cgroup';
+const CPU_PERIOD_US = 100_000;
+const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
+
+/** The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives. `name` is our folder's. */
+export const findCgroups = (name: string): Cgroups => {
+  const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
+  return unified(own, name) ?? split(own, name) ?? {
+    level: 'prlimit',
+    warnings: ['no cgroup can be made here: memory and processes are limited only roughly, cpu is not'],
+    create: () => [],
+    remove: () => {},
+  };
+};
+
+/** Controller → folder of this process; `''` is the unified hierarchy. */
+export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
+  new Map(text.trim().split('\n').flatMap((line) => {
+    const [, controllers, ...path] = line.split(':');
+    return (controllers ?? '').split(',').map((controller): [string, string] => [controller, path.join(':')]);
+  }));
+
+/** Removes the folders; answers false while processes are still in one. Absent ones count as removed. */
+export const removeCgroups = (folders: readonly string[]): boolean => {
+  let removed = true;
+  for (const folder of folders) {
+    try {
+      rmdirSync(folder);
+    } catch (error) {
+      if (!isMissing(error)) removed = false;
+    }
+  }
+  return removed;
+};
+
+/** The processes in these folders. */
+export const processesIn = (folders: readonly string[]): readonly number[] => {
+  const pids = new Set<number>();
+  for (const folder of folders) {
+    let text = '';
+    try {
+      text = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
+    } catch {
+      continue;
+    }
+    for (const line of text.split('\n')) if (line !== '' && line !== '0') pids.add(Number(line));
+  }
+  return [...pids];
+};
+
+const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefined => {
+  const path = own.get('');
+  if (path === undefined || !existsSync(join(ROOT, 'cgroup.controllers'))) return undefined;
+  const base = join(ROOT, path, name);
+  try {
+    stepAside(join(ROOT, path), `${name}-daemon`);
+    enableControllers(join(ROOT, path));
+    mkdirSync(base, { recursive: true });
+    enableControllers(base);
+  } catch {
+    return undefined;
+  }
+  const controllers = readFileSync(join(base, 'cgroup.subtree_control'), 'utf8').trim().split(' ');
+  const missing = V1_CONTROLLERS.filter((controller) => !controllers.includes(controller));
+  if (missing.includes('memory') && missing.includes('pids')) return undefined;
+  return {
+    level: 'cgroup-v2',
+    warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
+    create: (id, limits) => {
+      const folder = makeFolder(base, id);
+      if (!missing.includes('memory')) {
+        writeFileSync(join(folder, 'memory.max'), String(limits.memoryBytes));
+        writeWherePresent(join(folder, 'memory.swap.max'), '0');
+      }
+      if (!missing.includes('pids')) writeFileSync(join(folder, 'pids.max'), String(limits.processes));
+      if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), `${quota(limits)} ${CPU_PERIOD_US}`);
+      return [folder];
+    },
+    remove: () => { removeCgroups([base]); },
+  };
+};
+
+/** Controllers can be handed down only where no process is: those here, which are ours, move into a leaf. */
+const stepAside = (folder: string, leaf: string): void => {
+  const present = readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8');
+  if (V1_CONTROLLERS.every((controller) => present.includes(controller))) return;
+  mkdirSync(join(folder, leaf), { recursive: true });
+  for (const pid of processesIn([folder])) writeWherePresent(join(folder, leaf, 'cgroup.procs'), String(pid));
+};
+
+const enableControllers = (folder: string): void => {
+  const present = readFileSync(join(folder, 'cgroup.controllers'), 'utf8').trim().split(' ');
+  for (const controller of V1_CONTROLLERS) {
+    if (present.includes(controller)) writeFileSync(join(folder, 'cgroup.subtree_control'), `+${controller}`);
+  }
+};
+
+const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefined => {
+  const bases = new Map<string, string>();
+  for (const controller of V1_CONTROLLERS) {
+    const path = own.get(controller);
+    if (path === undefined) continue;
+    const parent = join(ROOT, controller, path);
+    try {
+      accessSync(parent, constants.W_OK);
+      mkdirSync(join(parent, name), { recursive: true });
+      bases.set(controller, join(parent, name));
+    } catch {
+      // Not ours to use: counts as missing.
+    }
+  }
+  if (!bases.has('memory') && !bases.has('pids')) return undefined;
+  const missing = V1_CONTROLLERS.filter((controller) => !bases.has(controller));
+  return {
+    level: 'cgroup-v1',
+    warnings: missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
+    create: (id, limits) => [...bases].map(([controller, base]) => {
+      const folder = makeFolder(base, id);
+      if (controller === 'memory') limitMemory(folder, limits.memoryBytes);
+      else if (controller === 'pids') writeFileSync(join(folder, 'pids.max'), String(limits.processes));
+      else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits)));
+      return folder;
+    }),
+    remove: () => { removeCgroups([...bases.values()]); },
+  };
+};
+
+const limitMemory = (folder: string, bytes: number): void => {
+  writeFileSync(join(folder, 'memory.limit_in_bytes'), String(bytes));
+  writeWherePresent(join(folder, 'memory.memsw.limit_in_bytes'), String(bytes));
+};
+
+const makeFolder = (base: string, id: string): string => {
+  const folder = join(base, id);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+};
+
+const quota = (limits: Limits): number => Math.max(1_000, Math.round(limits.cpuCores * CPU_PERIOD_US));
+
+const writeWherePresent = (path: string, text: string): void => {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    if (!isMissing(error) && !isRefused(error)) throw error;
+  }
+};
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
+const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+//** Swap accounting may be absent or switched off. */
+const isRefused = (error: unknown): boolean => ['EOPNOTSUPP', 'EACCES', 'EPERM'].includes(String(codeOf(error)));

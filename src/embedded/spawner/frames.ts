@@ -1,0 +1,73 @@
+/**
+ * One socket carries everything between daemon and spawner: a frame is its payload's length (u32), a kind (u8), a
+ * channel (u32), all little-endian, then the payload. Lengths say where frames end, so what a sandbox prints can't be
+ * taken for one.
+ */
+export const FRAME_KINDS = { message: 0, output: 1, errors: 2, input: 3 } as const;
+export type FrameKind = (typeof FRAME_KINDS)[keyof typeof FRAME_KINDS];
+
+/** The longest payload; a peer that announces more is no peer of ours. */
+export const MAX_PAYLOAD = 16 << 20;
+/** The longest payload of terminal or command bytes, so that channels take turns. */
+export const MAX_CHUNK = 64 << 10;
+
+const HEADER = 9;
+
+export interface Frame {
+  readonly kind: FrameKind;
+  readonly channel: number;
+  readonly payload: Buffer;
+}
+
+export const encodeFrame = (kind: FrameKind, channel: number, payload: Uint8Array): Buffer => {
+  if (payload.length > MAX_PAYLOAD) throw new Error(`a frame of ${payload.length} bytes is too long`);
+  const frame = Buffer.allocUnsafe(HEADER + payload.length);
+  frame.writeUInt32LE(payload.length, 0);
+  frame.writeUInt8(kind, 4);
+  frame.writeUInt32LE(channel, 5);
+  frame.set(payload, HEADER);
+  return frame;
+};
+
+export const encodeMessage = (message: object): Buffer => encodeFrame(FRAME_KINDS.message, 0, Buffer.from(JSON.stringify(message)));
+
+/** Cuts a byte stream into frames. Throws on what can't be one; nothing can be read after that. */
+export class FrameReader {
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  /** The frames that are complete with this chunk. Payloads may share its memory. */
+  *feed(chunk: Buffer): Generator<Frame> {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    while (this.#size >= HEADER) {
+      const header = this.#front(HEADER);
+      const length = header.readUInt32LE(0);
+      if (length > MAX_PAYLOAD) throw new Error(`a frame announces ${length} bytes`);
+      if (this.#size < HEADER + length) return;
+      const frame = this.#front(HEADER + length);
+      this.#drop(HEADER + length);
+      yield { kind: kindOf(frame.readUInt8(4)), channel: frame.readUInt32LE(5), payload: frame.subarray(HEADER, HEADER + length) };
+    }
+  }
+
+  /** At least `size` bytes in one piece. Joins pieces only when the first is too short. */
+  #front(size: number): Buffer {
+    const [first] = this.#chunks;
+    if (first && first.length >= size) return first;
+    const joined = Buffer.concat(this.#chunks);
+    this.#chunks = [joined];
+    return joined;
+  }
+
+  #drop(size: number): void {
+    this.#size -= size;
+    const rest = this.#front(size).subarray(size);
+    this.#chunks = rest.length > 0 ? [rest] : [];
+  }
+}
+
+const kindOf = (byte: number): FrameKind => {
+  for (const kind of Object.values(FRAME_KINDS)) if (kind === byte) return kind;
+  throw new Error(`no frame is of kind ${byte}`);
+};

@@ -1,0 +1,110 @@
+import type { Vitals } from '../../model/sandbox.ts';
+import type { InstanceDefinition } from '../../model/template.ts';
+import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
+import { isAlive } from './process-identity.ts';
+import type { InstanceReport } from './protocol.ts';
+
+/** Starts that wait for their turn, at most. */
+const QUEUE_LIMIT = 4_096;
+
+interface Waiting {
+  readonly id: string;
+  readonly definition: InstanceDefinition;
+  readonly underWay: () => void;
+}
+
+/** All sandboxes of a data folder. A few start at a time, the others wait in order. */
+export class Instances {
+  readonly #deps: () => InstanceDeps;
+  readonly #parallel: () => number;
+  readonly #report: (id: string, vitals: Vitals) => void;
+  readonly #instances = new Map<string, Instance>();
+  readonly #waiting = new Map<string, Waiting>();
+  #starting = 0;
+
+  constructor(options: { readonly deps: () => InstanceDeps; readonly parallel: () => number; readonly report: (id: string, vitals: Vitals) => void }) {
+    this.#deps = options.deps;
+    this.#parallel = options.parallel;
+    this.#report = options.report;
+  }
+
+  get count(): number {
+    return this.#instances.size + this.#waiting.size;
+  }
+
+  /**
+   * Finds what former spawners left: what runs is adopted; what had ended or was only half started is ended and cleaned
+   * up. Resolves once that is done.
+   */
+  async adopt(): Promise<void> {
+    const deps = this.#deps();
+    const swept: Promise<void>[] = [];
+    for (const { id, note, running } of deps.notes.all()) {
+      if (!note || note.id !== id) swept.push(deps.notes.remove(id));
+      else if (running && note.bootId === deps.bootId && isAlive(running.init)) this.#keep(Instance.adopt(note, running, this.#reporting()));
+      else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
+      else swept.push(deps.notes.remove(id));
+    }
+    await Promise.all(swept);
+  }
+
+  /** Resolves once the launcher has its order, or the id is known already; false where too many wait. */
+  async start(id: string, definition: InstanceDefinition): Promise<boolean> {
+    if (this.#instances.has(id) || this.#waiting.has(id)) return true;
+    if (this.#waiting.size >= QUEUE_LIMIT) return false;
+    await new Promise<void>((underWay) => {
+      this.#waiting.set(id, { id, definition, underWay });
+      this.#next();
+    });
+    return true;
+  }
+
+  /** Answers false for an unknown id. `gone` is reported in its time. */
+  kill(id: string): boolean {
+    const waiting = this.#waiting.get(id);
+    if (waiting) {
+      this.#waiting.delete(id);
+      waiting.underWay();
+      this.#report(id, { kind: 'gone', exitCode: null, reason: 'killed before it started' });
+      return true;
+    }
+    const instance = this.#instances.get(id);
+    instance?.kill();
+    return instance !== undefined;
+  }
+
+  /** Where commands join the instance; undefined unless it runs. */
+  placeOf(id: string): JoinPlace | undefined {
+    return this.#instances.get(id)?.place;
+  }
+
+  list(): readonly InstanceReport[] {
+    const waiting = [...this.#waiting.keys()].map((id): InstanceReport => ({ id, vitals: { kind: 'starting' } }));
+    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals }) => ({ id, vitals }))];
+  }
+
+  #next(): void {
+    while (this.#starting < this.#parallel()) {
+      const [waiting] = this.#waiting.values();
+      if (!waiting) return;
+      this.#waiting.delete(waiting.id);
+      this.#starting += 1;
+      const instance = Instance.start(waiting.id, waiting.definition, this.#reporting());
+      this.#keep(instance);
+      waiting.underWay();
+      void instance.settled.then(() => {
+        this.#starting -= 1;
+        this.#next();
+      });
+    }
+  }
+
+  #keep(instance: Instance): void {
+    this.#instances.set(instance.id, instance);
+    void instance.reclaimed.then(() => this.#instances.delete(instance.id));
+  }
+
+  #reporting(): InstanceDeps {
+    return { ...this.#deps(), report: (id, vitals) => this.#report(id, vitals) };
+  }
+}

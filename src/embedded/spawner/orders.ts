@@ -1,0 +1,47 @@
+import type { ProcessIdentity } from './process-identity.ts';
+import { INSIDE_ID, LAUNCHER_INSIDE } from './rootfs.ts';
+
+/** Orders to the launcher (native/README.md): NUL-terminated tokens, the last of which is `go`. */
+
+export interface StartOrder {
+  readonly bwrap: string;
+  /** The host uid of the sandbox; absent: the spawner's own. */
+  readonly uid: number | undefined;
+  readonly cgroups: readonly string[];
+  readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
+  readonly options: readonly string[];
+  readonly argv: readonly string[];
+}
+
+export interface JoinOrder {
+  readonly init: ProcessIdentity;
+  readonly cgroups: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly argv: readonly string[];
+}
+
+export const startOrder = (order: StartOrder): Buffer => encode([
+  ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
+  ...each('cgroup', order.cgroups),
+  ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
+  'bwrap', order.bwrap,
+  ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv]),
+]);
+
+export const joinOrder = (order: JoinOrder): Buffer => encode([
+  'pid', String(order.init.pid), 'starttime', order.init.startTime,
+  'insideuid', String(INSIDE_ID), 'insidegid', String(INSIDE_ID),
+  ...each('cgroup', order.cgroups),
+  'cwd', order.cwd,
+  ...each('env', Object.entries(order.env).map(([name, value]) => `${name}=${value}`)),
+  ...each('arg', order.argv),
+]);
+
+const each = (keyword: string, values: readonly string[]): readonly string[] => values.flatMap((value) => [keyword, value]);
+
+/** No token may hold a NUL: it would end there, and the rest be read as an order of its own. */
+const encode = (tokens: readonly string[]): Buffer => {
+  if (tokens.some((token) => token.includes('\0'))) throw new Error('an order can not hold a NUL');
+  return Buffer.from(`${tokens.join('\0')}\0go\0`);
+};

@@ -1,0 +1,57 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+
+/** A process, beyond doubt within one boot: start times tell a reused pid from its former owner. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Field 22 of /proc/PID/stat: clock ticks since boot, as text. */
+  readonly startTime: string;
+}
+
+export interface ProcessStat extends ProcessIdentity {
+  readonly state: string;
+  readonly parent: number;
+}
+
+/** Of this boot: start times repeat after the next. */
+export const readBootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+
+/** Undefined where there is no such process. A zombie still has one. */
+export const readProcessStat = (pid: number): ProcessStat | undefined => {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  // The name, in parentheses, may hold spaces and parentheses itself.
+  const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const startTime = rest[17];
+  if (!state || !parent || !startTime) return undefined;
+  return { pid, startTime, state, parent: Number(parent) };
+};
+
+/** That very process runs; a zombie does not. */
+export const isAlive = (identity: ProcessIdentity): boolean => {
+  const stat = readProcessStat(identity.pid);
+  return stat !== undefined && stat.startTime === identity.startTime && stat.state !== 'Z' && stat.state !== 'X';
+};
+
+/** The children of `parent`. Reads all of /proc: for a restart, not for each launch. */
+export const childrenOf = (parent: number): readonly ProcessStat[] =>
+  readdirSync('/proc').flatMap((name) => {
+    const stat = /^\d+$/.test(name) ? readProcessStat(Number(name)) : undefined;
+    return stat?.parent === parent ? [stat] : [];
+  });
+
+/** Processes that run the program at `path` with `mode` as first argument. Reads all of /proc. */
+export const processesOf = (path: string, mode: string): readonly ProcessStat[] =>
+  readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      if (readlinkSync(`/proc/${name}/exe`) !== path || readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0')[1] !== mode) return [];
+    } catch {
+      return [];
+    }
+    const stat = readProcessStat(Number(name));
+    return stat ? [stat] : [];
+  });

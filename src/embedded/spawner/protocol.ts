@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Vitals } from '../../model/sandbox.ts';
+import type { InstanceDefinition } from '../../model/template.ts';
+import type { IsolationLevel } from './cgroups.ts';
+
+/**
+ * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each side is `hello`;
+ * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
+ * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
+ */
+export const PROTOCOL = 1;
+
+/** Bytes that may be under way on a channel, each way, beyond what was granted. */
+export const WINDOW = 256 << 10;
+
+export interface SpawnerConfig {
+  readonly launcherPath: string;
+  readonly bwrapPath: string;
+  /** Host uids for sandboxes; used where the spawner is root. */
+  readonly uidRange: { readonly first: number; readonly count: number };
+  readonly pidsMax: number;
+  readonly parallelStarts: number;
+}
+
+export type DaemonMessage =
+  | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
+  /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
+  | { readonly type: 'leave' }
+  | { readonly type: 'list'; readonly request: number }
+  | { readonly type: 'start'; readonly request: number; readonly id: string; readonly definition: InstanceDefinition }
+  | { readonly type: 'kill'; readonly id: string }
+  | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
+  | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
+  | { readonly type: 'resize'; readonly channel: number; readonly cols: number; readonly rows: number }
+  | { readonly type: 'signal'; readonly channel: number; readonly name: string }
+  | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
+  /** Ends the command or hangs up the terminal. */
+  | { readonly type: 'close'; readonly channel: number };
+
+export interface ExecOrder {
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly timeoutMs: number;
+  readonly outputLimit: number;
+}
+
+export interface TerminalOrder {
+  readonly argv: readonly string[];
+  readonly cols: number;
+  readonly rows: number;
+}
+
+export type SpawnerMessage =
+  | { readonly type: 'hello'; readonly protocol: number; readonly pid: number; readonly isolation: IsolationLevel; readonly warnings: readonly string[] }
+  /** The hello could not be accepted; the connection ends. */
+  | { readonly type: 'unusable'; readonly reason: string }
+  | { readonly type: 'listed'; readonly request: number; readonly instances: readonly InstanceReport[] }
+  /** The order is under way; `full`: it was not taken. */
+  | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
+  | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
+  /** An `attach` succeeded. */
+  | { readonly type: 'attached'; readonly channel: number }
+  /** There is nothing to join, or joining failed: the channel is over. */
+  | { readonly type: 'refused'; readonly channel: number; readonly gone: boolean; readonly reason: string }
+  | { readonly type: 'exited'; readonly channel: number; readonly exitCode: number; readonly timedOut: boolean; readonly truncated: boolean; readonly durationMs: number }
+  | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
+  | { readonly type: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly event: string; readonly fields: Readonly<Record<string, unknown>> };
+
+export interface InstanceReport {
+  readonly id: string;
+  readonly vitals: Vitals;
+}
+
+/** Short and stable: what names this data folder outside of it. */
+export const nameOf = (dataDir: string): string => `sandpool-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
+
+/** The longest path that a Unix socket takes. */
+const SOCKET_PATH_LIMIT = 107;
+
+export interface SpawnerPaths {
+  /** Mode 0700. */
+  readonly socketFolder: string;
+  readonly socket: string;
+  readonly lock: string;
+  /** What sandboxes mount: everyone may look into it. */
+  readonly rootfs: string;
+}
+
+/** `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of the temporary one. */
+export const pathsOf = (dataDir: string): SpawnerPaths => {
+  const near = join(dataDir, 'spawner.sock');
+  const name = nameOf(dataDir);
+  const fits = Buffer.byteLength(near) <= SOCKET_PATH_LIMIT;
+  const socketFolder = fits ? dataDir : join(tmpdir(), name);
+  const rootfs = process.getuid?.() === 0 ? join('/run', name) : join(dataDir, 'rootfs');
+  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs };
+};

@@ -1,0 +1,185 @@
+import { spawn } from 'node:child_process';
+import { closeSync, writeSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { ReadStream } from 'node:tty';
+
+/** What is used of node-pty: its native part, for node-pty's own streams drop what is unread when the shell exits. */
+interface PtyBinding {
+  open(cols: number, rows: number): { readonly master: number; readonly slave: number };
+  resize(master: number, cols: number, rows: number, xPixel: number, yPixel: number): void;
+}
+
+export interface PtyEvents {
+  output(bytes: Buffer): void;
+  /** So many bytes of input were taken by the terminal. */
+  taken(bytes: number): void;
+  /** Once, after the last output. */
+  exited(exitCode: number): void;
+}
+
+export interface PtyCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** Goes to the command on descriptor 3. */
+  readonly order: Buffer;
+  readonly cols: number;
+  readonly rows: number;
+}
+
+/** A full terminal is asked again after this, doubled each time up to the second. */
+const FULL_PAUSE_MS = 2;
+const MAX_FULL_PAUSE_MS = 100;
+/** From the hang-up to the end of whatever ignores it. */
+const HANG_UP_PATIENCE_MS = 500;
+const STUBBORN_MS = 2_000;
+/** From the command's end to the end of its terminal, while somebody reads. */
+const DRAIN_MS = 1_000;
+
+/** A pseudo-terminal and the command that has it as standard input, output and error. */
+export class Pty {
+  readonly #binding: PtyBinding;
+  readonly #master: number;
+  readonly #stream: ReadStream;
+  readonly #child: ReturnType<typeof spawn>;
+  readonly #events: PtyEvents;
+  readonly #input: Buffer[] = [];
+  #inputPause = FULL_PAUSE_MS;
+  #inputTimer: NodeJS.Timeout | undefined;
+  #drainTimer: NodeJS.Timeout | undefined;
+  #exitCode: number | undefined;
+  #open = true;
+  #told = false;
+  #hangUp: NodeJS.Timeout | undefined;
+
+  /** Throws where no terminal can be made, or node-pty is missing. */
+  constructor(command: PtyCommand, events: PtyEvents) {
+    this.#binding = ptyBinding();
+    this.#events = events;
+    const { master, slave } = this.#binding.open(command.cols, command.rows);
+    this.#master = master;
+    try {
+      this.#child = spawn(command.file, command.args, { stdio: [slave, slave, slave, 'pipe'], env: {}, cwd: '/' });
+    } finally {
+      closeSync(slave);
+    }
+    const order = this.#child.stdio[3];
+    if (order && 'end' in order) order.on('error', () => {}).end(command.order);
+    this.#stream = new ReadStream(master);
+    this.#stream.on('data', (bytes) => events.output(Buffer.from(bytes)));
+    // The last holder of the other side is gone: reads fail with EIO.
+    this.#stream.on('error', () => this.#closed());
+    this.#stream.once('end', () => this.#closed());
+    this.#child.once('error', () => this.#exited(127));
+    this.#child.once('exit', (code) => this.#exited(code ?? 137));
+  }
+
+  /** Stops and starts reading; what the command prints meanwhile stays in the kernel, and then it waits. */
+  pause(): void {
+    this.#stream.pause();
+    clearTimeout(this.#drainTimer);
+  }
+
+  resume(): void {
+    this.#stream.resume();
+    this.#awaitDrain();
+  }
+
+  write(bytes: Buffer): void {
+    if (!this.#open) {
+      this.#events.taken(bytes.length);
+      return;
+    }
+    this.#input.push(bytes);
+    if (this.#input.length === 1) this.#pump();
+  }
+
+  resize(cols: number, rows: number): void {
+    if (this.#open) this.#binding.resize(this.#master, cols, rows, 0, 0);
+  }
+
+  /** To the launcher, which passes it on to the terminal's foreground. It is our child, so the number is its own until it was waited for. */
+  signal(number: number): void {
+    const { pid, exitCode, signalCode } = this.#child;
+    // ChildProcess.kill refuses real-time signals.
+    if (pid !== undefined && exitCode === null && signalCode === null) process.kill(pid, number);
+  }
+
+  /** The command gets SIGHUP; what stays of its process group is killed. */
+  close(): void {
+    this.#closed();
+    if (this.#exitCode !== undefined || this.#hangUp) return;
+    this.#hangUp = setTimeout(() => {
+      this.#child.kill('SIGTERM');
+      this.#hangUp = setTimeout(() => this.#child.kill('SIGKILL'), STUBBORN_MS);
+    }, HANG_UP_PATIENCE_MS);
+  }
+
+  /** Never blocks: a terminal that is full takes nothing, and is asked again later. */
+  #pump(): void {
+    for (let [bytes] = this.#input; bytes && this.#open; [bytes] = this.#input) {
+      const taken = this.#tryWrite(bytes);
+      if (taken === 0) {
+        this.#inputTimer = setTimeout(() => this.#pump(), this.#inputPause);
+        this.#inputPause = Math.min(this.#inputPause * 2, MAX_FULL_PAUSE_MS);
+        return;
+      }
+      this.#inputPause = FULL_PAUSE_MS;
+      if (taken === bytes.length) this.#input.shift();
+      else this.#input[0] = bytes.subarray(taken);
+      this.#events.taken(taken);
+    }
+  }
+
+  #tryWrite(bytes: Buffer): number {
+    try {
+      return writeSync(this.#master, bytes);
+    } catch {
+      return 0;
+    }
+  }
+
+  #exited(exitCode: number): void {
+    this.#exitCode = exitCode;
+    clearTimeout(this.#hangUp);
+    if (this.#open) this.#awaitDrain();
+    else this.#tell();
+  }
+
+  /** A background process may hold the terminal open after the shell's end. */
+  #awaitDrain(): void {
+    clearTimeout(this.#drainTimer);
+    if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused()) this.#drainTimer = setTimeout(() => this.#closed(), DRAIN_MS);
+  }
+
+  #closed(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    clearTimeout(this.#inputTimer);
+    clearTimeout(this.#drainTimer);
+    this.#input.length = 0;
+    this.#stream.destroy();
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#open || this.#exitCode === undefined || this.#told) return;
+    this.#told = true;
+    this.#events.exited(this.#exitCode);
+  }
+}
+
+let binding: PtyBinding | undefined;
+
+/** Loaded with the first terminal. */
+const ptyBinding = (): PtyBinding => {
+  binding ??= parsedBinding(createRequire(import.meta.url)('node-pty'));
+  return binding;
+};
+
+const parsedBinding = (module: unknown): PtyBinding => {
+  const native = typeof module === 'object' && module !== null && 'native' in module ? module.native : undefined;
+  if (typeof native !== 'object' || native === null || !('open' in native) || !('resize' in native)) {
+    throw new Error('this version of node-pty has no native open and resize');
+  }
+  return native as PtyBinding;
+};

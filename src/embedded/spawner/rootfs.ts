@@ -1,0 +1,118 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
+
+/** Who the sandbox is, inside. */
+export const INSIDE_ID = 1_000;
+export const HOME = '/home/sandbox';
+/** Where the launcher stands, inside. */
+export const LAUNCHER_INSIDE = '/.sandpool/launcher';
+
+/** Bound, so that they follow the machine's. */
+const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
+
+const DEFAULT_ENV: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME, USER: 'sandbox', LOGNAME: 'sandbox', SHELL: '/bin/sh', LANG: 'C.UTF-8',
+};
+
+/** The environment of whatever runs in the sandbox: defaults, the template's, then the request's own. */
+export const environmentOf = (...parts: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> =>
+  Object.assign({}, DEFAULT_ENV, ...parts);
+
+/** The machine as sandboxes see it. */
+export interface Rootfs {
+  /** The launcher's path on the host, readable to every host uid. */
+  readonly launcher: string;
+  /** bubblewrap's options for /usr, /etc and what points into them. */
+  readonly system: readonly string[];
+}
+
+/**
+ * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host uids of their own, so
+ * every folder above must let everyone through; nothing in it is secret. Running sandboxes go on seeing it: it may be
+ * filled again, and removed only when none is left.
+ */
+export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
+  const etc = join(folder, 'etc');
+  for (const path of [folder, etc, ...BOUND_ETC.map((name) => join(etc, name))]) mkdirSync(path, { recursive: true, mode: 0o755 });
+  put(join(etc, 'passwd'), Buffer.from(
+    `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE_ID}:${INSIDE_ID}:sandbox:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
+  ));
+  put(join(etc, 'group'), Buffer.from(`root:x:0:\nsandbox:x:${INSIDE_ID}:\nnogroup:x:65534:\n`));
+  put(join(etc, 'hosts'), Buffer.from('127.0.0.1 localhost sandbox\n::1 localhost\n'));
+  put(join(etc, 'hostname'), Buffer.from('sandbox\n'));
+  put(join(etc, 'nsswitch.conf'), Buffer.from('passwd: files\ngroup: files\nhosts: files dns\n'));
+  put(join(etc, 'resolv.conf'), Buffer.alloc(0));
+  for (const name of ['ld.so.cache', 'ld.so.conf']) if (existsSync(join('/etc', name))) put(join(etc, name), readFileSync(join('/etc', name)));
+  linkTimezone(etc);
+  put(join(folder, 'launcher'), readFileSync(launcherPath), 0o755);
+  return {
+    launcher: join(folder, 'launcher'),
+    system: [
+      '--ro-bind', '/usr', '/usr',
+      ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => topLevel(name)),
+      '--ro-bind', etc, '/etc',
+      ...BOUND_ETC.filter((name) => isFolder(join('/etc', name))).flatMap((name) => ['--ro-bind', join('/etc', name), join('/etc', name)]),
+    ],
+  };
+};
+
+/** Replaced as a whole, and only where it differs: sandboxes may be reading it. */
+const put = (path: string, bytes: Buffer, mode = 0o644): void => {
+  if (existsSync(path) && readFileSync(path).equals(bytes)) return;
+  writeFileSync(`${path}.new`, bytes, { mode });
+  chmodSync(`${path}.new`, mode);
+  renameSync(`${path}.new`, path);
+};
+
+/** A link into /usr/share/zoneinfo works inside as it does outside. */
+const linkTimezone = (etc: string): void => {
+  try {
+    const target = readlinkSync('/etc/localtime');
+    if (target.startsWith('/usr/') && !existsSync(join(etc, 'localtime'))) symlinkSync(target, join(etc, 'localtime'));
+  } catch {
+    // No time zone is set: UTC.
+  }
+};
+
+/**
+ * bubblewrap's options for an instance with the machine's own /usr: nothing outside /home/sandbox, /tmp and /dev/shm can
+ * be written, and those are in memory, together at most half of the sandbox's.
+ */
+export const bwrapOptions = (definition: InstanceDefinition, container: ContainerDefinition, rootfs: Rootfs): readonly string[] => {
+  const part = (share: number): string => String(Math.floor(container.memoryBytes * share));
+  return [
+    '--unshare-all', ...(definition.network === 'host' ? ['--share-net'] : []),
+    '--unshare-user', '--disable-userns', '--uid', String(INSIDE_ID), '--gid', String(INSIDE_ID),
+    '--cap-drop', 'ALL', '--new-session', '--hostname', 'sandbox',
+    ...rootfs.system,
+    ...(definition.network === 'host' && existsSync('/etc/resolv.conf') ? ['--ro-bind', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
+    '--proc', '/proc',
+    '--dev', '/dev', '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
+    '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/tmp',
+    '--size', part(1 / 4), '--perms', '0755', '--tmpfs', HOME,
+    ...workingFolder(container.workingDir),
+    '--ro-bind', rootfs.launcher, LAUNCHER_INSIDE,
+    '--remount-ro', '/',
+    '--chdir', container.workingDir,
+    '--clearenv',
+    ...Object.entries(environmentOf(container.env)).flatMap(([name, value]) => ['--setenv', name, value]),
+  ];
+};
+
+/** As the machine has it: a link into /usr, or a folder of its own. */
+const topLevel = (name: string): readonly string[] => {
+  if (!existsSync(`/${name}`)) return [];
+  try {
+    return ['--symlink', readlinkSync(`/${name}`), `/${name}`];
+  } catch {
+    return ['--ro-bind', `/${name}`, `/${name}`];
+  }
+};
+
+const GIVEN = /^\/(usr|etc|proc|dev|bin|sbin|lib|lib64)(\/|$)/;
+
+const workingFolder = (path: string): readonly string[] => (path === '/' || path === HOME || GIVEN.test(path) ? [] : ['--dir', path]);
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

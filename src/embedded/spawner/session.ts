@@ -1,0 +1,160 @@
+import type { Socket } from 'node:net';
+import { COULD_NOT_JOIN, execute, type Execution } from './executions.ts';
+import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
+import type { Instances } from './instances.ts';
+import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
+import { SpawnedTerminal } from './terminals.ts';
+
+export interface SessionDeps {
+  /** Answers the daemon's hello, once former instances are adopted. Throws where its configuration can't be used. */
+  readonly accept: (session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>) => Promise<SpawnerMessage>;
+  readonly leave: () => void;
+  /** The connection is over, its commands and terminals are closed. */
+  readonly ended: (session: Session) => void;
+  readonly instances: Instances;
+  readonly launcherPath: () => string;
+}
+
+/** Commands and terminals at a time, so that nothing here grows without end. */
+const CHANNEL_LIMIT = 4_096;
+
+/** One daemon's connection. What it has open ends with it. */
+export class Session {
+  readonly #socket: Socket;
+  readonly #deps: SessionDeps;
+  readonly #reader = new FrameReader();
+  readonly #executions = new Map<number, Execution>();
+  readonly #terminals = new Map<number, SpawnedTerminal>();
+  #accepted = false;
+  #over = false;
+
+  constructor(socket: Socket, deps: SessionDeps) {
+    this.#socket = socket;
+    this.#deps = deps;
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('drain', () => this.#drained());
+    socket.on('error', () => this.close());
+    socket.once('close', () => this.close());
+  }
+
+  send(message: SpawnerMessage): void {
+    if (!this.#over) this.#socket.write(encodeMessage(message));
+  }
+
+  close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const channel of [...this.#executions.values(), ...this.#terminals.values()]) channel.close();
+    this.#executions.clear();
+    this.#terminals.clear();
+    this.#socket.destroySoon();
+    this.#deps.ended(this);
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      for (const frame of this.#reader.feed(chunk)) this.#take(frame);
+    } catch (error) {
+      this.send({ type: 'log', level: 'error', event: 'the spawner can not follow its daemon', fields: { error: String(error) } });
+      this.close();
+    }
+  }
+
+  #take(frame: Frame): void {
+    if (this.#over) return;
+    if (frame.kind === FRAME_KINDS.input) this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
+    else if (frame.kind === FRAME_KINDS.message) this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
+  }
+
+  #obey(message: DaemonMessage): void {
+    if (message.type === 'leave') return this.#deps.leave();
+    if (message.type === 'hello') return void this.#greet(message);
+    if (!this.#accepted) throw new Error(`${message.type} before hello`);
+    switch (message.type) {
+      case 'list': return this.send({ type: 'listed', request: message.request, instances: this.#deps.instances.list() });
+      case 'start': return void this.#start(message);
+      case 'kill': return void this.#deps.instances.kill(message.id);
+      case 'exec': return this.#exec(message);
+      case 'attach': return this.#attach(message);
+      case 'resize': return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
+      case 'signal': return this.#terminals.get(message.channel)?.signal(message.name);
+      case 'credit': return this.#terminals.get(message.channel)?.credit(message.bytes);
+      case 'close': return (this.#terminals.get(message.channel) ?? this.#executions.get(message.channel))?.close();
+    }
+  }
+
+  async #greet(hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<void> {
+    try {
+      const answer = await this.#deps.accept(this, hello);
+      this.#accepted = hello.protocol === PROTOCOL;
+      this.send(answer);
+    } catch (error) {
+      this.send({ type: 'unusable', reason: error instanceof Error ? error.message : String(error) });
+      this.close();
+    }
+  }
+
+  async #start(message: Extract<DaemonMessage, { type: 'start' }>): Promise<void> {
+    const taken = await this.#deps.instances.start(message.id, message.definition);
+    this.send({ type: 'started', request: message.request, outcome: taken ? 'under-way' : 'full' });
+  }
+
+  #exec(message: Extract<DaemonMessage, { type: 'exec' }>): void {
+    const { channel, id } = message;
+    const place = this.#deps.instances.placeOf(id);
+    if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
+    if (this.#full()) return this.#refuse(channel, false, 'too many commands and terminals are open');
+    this.#executions.set(channel, execute(this.#deps.launcherPath(), place, message, {
+      output: (kind, bytes) => this.#output(kind, channel, bytes),
+      exited: (outcome) => {
+        this.#executions.delete(channel);
+        const gone = outcome.exitCode === COULD_NOT_JOIN && !this.#deps.instances.placeOf(id);
+        if (gone) this.#refuse(channel, true, 'the sandbox ended');
+        else this.send({ type: 'exited', channel, ...outcome });
+      },
+      failed: (reason) => {
+        this.#executions.delete(channel);
+        this.#refuse(channel, false, reason);
+      },
+    }));
+  }
+
+  #attach(message: Extract<DaemonMessage, { type: 'attach' }>): void {
+    const { channel } = message;
+    const place = this.#deps.instances.placeOf(message.id);
+    if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
+    if (this.#full()) return this.#refuse(channel, false, 'too many commands and terminals are open');
+    const startedAt = performance.now();
+    try {
+      const terminal = new SpawnedTerminal(this.#deps.launcherPath(), place, message, {
+        output: (kind, bytes) => this.#output(kind, channel, bytes),
+        grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
+        exited: (exitCode) => {
+          this.#terminals.delete(channel);
+          this.send({ type: 'exited', channel, exitCode, timedOut: false, truncated: false, durationMs: Math.round(performance.now() - startedAt) });
+        },
+      });
+      this.#terminals.set(channel, terminal);
+      this.send({ type: 'attached', channel });
+    } catch (error) {
+      this.#refuse(channel, false, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #full(): boolean {
+    return this.#executions.size + this.#terminals.size >= CHANNEL_LIMIT;
+  }
+
+  #refuse(channel: number, gone: boolean, reason: string): void {
+    this.send({ type: 'refused', channel, gone, reason });
+  }
+
+  #output(kind: FrameKind, channel: number, bytes: Buffer): boolean {
+    if (this.#over) return true;
+    return this.#socket.write(encodeFrame(kind, channel, bytes));
+  }
+
+  #drained(): void {
+    for (const channel of [...this.#executions.values(), ...this.#terminals.values()]) channel.resume();
+  }
+}

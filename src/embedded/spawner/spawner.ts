@@ -1,0 +1,176 @@
+import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import type { Vitals } from '../../model/sandbox.ts';
+import { findCgroups, type Cgroups } from './cgroups.ts';
+import { HostUids } from './host-uids.ts';
+import type { InstanceDeps } from './instance.ts';
+import { Instances } from './instances.ts';
+import { Notes } from './notes.ts';
+import { probe } from './probe.ts';
+import { processesOf, readBootId } from './process-identity.ts';
+import { nameOf, pathsOf, PROTOCOL, type DaemonMessage, type SpawnerConfig, type SpawnerMessage, type SpawnerPaths } from './protocol.ts';
+import { prepareRootfs, type Rootfs } from './rootfs.ts';
+import { Session } from './session.ts';
+import type { SpawnerLog } from './spawner-log.ts';
+import { Watcher } from './watcher.ts';
+
+/** A spawner whose daemon is gone waits so long for another. */
+const LONELY_MS = 30_000;
+
+interface Settled {
+  readonly config: SpawnerConfig;
+  readonly rootfs: Rootfs;
+  readonly watcher: Watcher;
+}
+
+export interface SpawnerOptions {
+  /** Absolute. Its lock is held by this process. */
+  readonly dataDir: string;
+  readonly now: () => number;
+  /** The spawner has nothing more to do: end the process. */
+  readonly over: () => void;
+}
+
+/** Owns the sandboxes of one data folder, for the daemon that is connected. They outlive it, and the daemon too. */
+export class Spawner {
+  readonly #options: SpawnerOptions;
+  readonly #paths: SpawnerPaths;
+  readonly #bootId = readBootId();
+  readonly #cgroups: Cgroups;
+  readonly #uids: HostUids | undefined;
+  readonly #notes: Notes;
+  readonly #instances: Instances;
+  readonly #server: Server;
+  readonly #log: SpawnerLog;
+  #settled: Settled | undefined;
+  #settling: Promise<Settled> = Promise.reject(new Error('no daemon has come yet'));
+  #session: Session | undefined;
+  #lonely: NodeJS.Timeout | undefined;
+
+  constructor(options: SpawnerOptions) {
+    this.#options = options;
+    this.#settling.catch(() => {});
+    this.#paths = pathsOf(options.dataDir);
+    const name = nameOf(options.dataDir);
+    this.#cgroups = findCgroups(name);
+    this.#uids = process.getuid?.() === 0 ? new HostUids({ first: 0, count: 0 }, Number.parseInt(name.slice(-6), 16)) : undefined;
+    this.#notes = new Notes(options.dataDir);
+    const say = (level: 'info' | 'warn' | 'error') => (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
+      this.#session?.send({ type: 'log', level, event, fields });
+    this.#log = { info: say('info'), warn: say('warn'), error: say('error') };
+    this.#instances = new Instances({
+      deps: () => this.#instanceDeps(),
+      parallel: () => this.#settled?.config.parallelStarts ?? 1,
+      report: (id, vitals) => this.#report(id, vitals),
+    });
+    this.#server = createServer((socket) => new Session(socket, {
+      accept: (session, hello) => this.#accept(session, hello),
+      leave: () => this.stop(),
+      ended: (session) => this.#sessionEnded(session),
+      instances: this.#instances,
+      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
+    }));
+  }
+
+  /** Resolves once a daemon can connect. */
+  async start(): Promise<void> {
+    const { socketFolder, socket } = this.#paths;
+    makePrivate(socketFolder);
+    rmSync(socket, { force: true });
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(socket, resolve);
+    });
+    chmodSync(socket, 0o600);
+    this.#awaitDaemon();
+  }
+
+  /** Ends commands and terminals; sandboxes stay. */
+  stop(): void {
+    clearTimeout(this.#lonely);
+    this.#session?.close();
+    this.#server.close();
+    this.#settled?.watcher.stop();
+    rmSync(this.#paths.socket, { force: true });
+    if (this.#instances.count === 0) {
+      rmSync(this.#paths.rootfs, { recursive: true, force: true });
+      this.#cgroups.remove();
+    }
+    this.#options.over();
+  }
+
+  async #accept(session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<SpawnerMessage> {
+    const answer = { type: 'hello' as const, protocol: PROTOCOL, pid: process.pid, isolation: this.#cgroups.level };
+    if (hello.protocol !== PROTOCOL) return { ...answer, warnings: [] };
+    this.#settling = this.#settling.catch(() => undefined).then((settled) => this.#settle(hello.config, settled));
+    await this.#settling;
+    clearTimeout(this.#lonely);
+    const former = this.#session;
+    this.#session = session;
+    former?.close();
+    return { ...answer, warnings: this.#warnings() };
+  }
+
+  /** For the first daemon, former instances are taken over first. */
+  async #settle(config: SpawnerConfig, before: Settled | undefined): Promise<Settled> {
+    const rootfs = prepareRootfs(this.#paths.rootfs, config.launcherPath);
+    this.#uids?.useRange(config.uidRange);
+    if (before) {
+      this.#settled = { config, rootfs, watcher: before.watcher };
+      return this.#settled;
+    }
+    await probe({ rootfs, bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined });
+    const watcher = new Watcher(rootfs.launcher, this.#log);
+    watcher.start();
+    this.#settled = { config, rootfs, watcher };
+    this.#endOrphans(rootfs, watcher);
+    await this.#instances.adopt();
+    return this.#settled;
+  }
+
+  /** Commands that a former spawner ran for a daemon: nobody waits for them any more. */
+  #endOrphans(rootfs: Rootfs, watcher: Watcher): void {
+    for (const orphan of processesOf(rootfs.launcher, 'join')) {
+      const key = `orphan/${orphan.pid}`;
+      watcher.watch(key, orphan, () => {});
+      watcher.kill(key);
+    }
+  }
+
+  #sessionEnded(session: Session): void {
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    this.#awaitDaemon();
+  }
+
+  #awaitDaemon(): void {
+    clearTimeout(this.#lonely);
+    this.#lonely = setTimeout(() => this.stop(), LONELY_MS);
+  }
+
+  #report(id: string, vitals: Vitals): void {
+    this.#session?.send({ type: 'fact', id, vitals });
+  }
+
+  #warnings(): readonly string[] {
+    const own = this.#uids ? [] : ['not started by root: all sandboxes run under the same host uid, the daemon\'s own'];
+    return [...this.#cgroups.warnings, ...own];
+  }
+
+  #instanceDeps(): InstanceDeps {
+    const settled = this.#settled;
+    if (!settled) throw new Error('no daemon has come yet');
+    return {
+      bootId: this.#bootId, bwrapPath: settled.config.bwrapPath, pidsMax: settled.config.pidsMax, rootfs: settled.rootfs, watcher: settled.watcher,
+      cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
+    };
+  }
+}
+
+/** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
+const makePrivate = (folder: string): void => {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const found = lstatSync(folder);
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${folder} is no folder of ours`);
+  if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+};

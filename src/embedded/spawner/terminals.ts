@@ -1,0 +1,95 @@
+import { FRAME_KINDS, MAX_CHUNK } from './frames.ts';
+import type { JoinPlace } from './instance.ts';
+import { joinOrder } from './orders.ts';
+import { WINDOW, type TerminalOrder } from './protocol.ts';
+import { Pty } from './pty.ts';
+import { environmentOf } from './rootfs.ts';
+
+/** As the launcher's parent half passes them on (native/README.md): SIGRTMIN stands for KILL, the next for TERM. */
+const SIGNALS: Readonly<Record<string, number>> = {
+  HUP: 1, INT: 2, QUIT: 3, USR1: 10, USR2: 12, CONT: 18, TSTP: 20, WINCH: 28, KILL: 34, TERM: 35,
+};
+
+/** Input that was taken is granted again in such portions. */
+const GRANT = WINDOW / 8;
+
+export interface TerminalEvents {
+  output(kind: typeof FRAME_KINDS.output, bytes: Buffer): boolean;
+  /** The daemon may send so many bytes more. */
+  grant(bytes: number): void;
+  exited(exitCode: number): void;
+}
+
+/**
+ * A terminal in a sandbox. Each way at most a window of bytes is under way: without the daemon's credit it is not read,
+ * and then its command waits.
+ */
+export class SpawnedTerminal {
+  readonly #pty: Pty;
+  readonly #events: TerminalEvents;
+  #credit = WINDOW;
+  #taken = 0;
+  #blocked = false;
+
+  /** Throws where no terminal can be made. */
+  constructor(launcherPath: string, place: JoinPlace, order: TerminalOrder, events: TerminalEvents) {
+    this.#events = events;
+    this.#pty = new Pty(
+      {
+        file: launcherPath, args: ['join'], cols: order.cols, rows: order.rows,
+        order: joinOrder({
+          init: place.init, cgroups: place.cgroups, cwd: place.workingDir,
+          env: environmentOf(place.env, { TERM: 'xterm-256color' }), argv: order.argv,
+        }),
+      },
+      { output: (bytes) => this.#output(bytes), taken: (bytes) => this.#take(bytes), exited: (exitCode) => events.exited(exitCode) },
+    );
+  }
+
+  input(bytes: Buffer): void {
+    this.#pty.write(bytes);
+  }
+
+  credit(bytes: number): void {
+    this.#credit += bytes;
+    this.#look();
+  }
+
+  /** The socket to the daemon has room again. */
+  resume(): void {
+    this.#blocked = false;
+    this.#look();
+  }
+
+  resize(cols: number, rows: number): void {
+    this.#pty.resize(cols, rows);
+  }
+
+  signal(name: string): void {
+    const number = SIGNALS[name];
+    if (number !== undefined) this.#pty.signal(number);
+  }
+
+  close(): void {
+    this.#pty.close();
+  }
+
+  #output(bytes: Buffer): void {
+    this.#credit -= bytes.length;
+    for (let at = 0; at < bytes.length; at += MAX_CHUNK) {
+      if (!this.#events.output(FRAME_KINDS.output, bytes.subarray(at, at + MAX_CHUNK))) this.#blocked = true;
+    }
+    if (this.#blocked || this.#credit <= 0) this.#pty.pause();
+  }
+
+  #look(): void {
+    if (!this.#blocked && this.#credit > 0) this.#pty.resume();
+  }
+
+  #take(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken < GRANT) return;
+    this.#events.grant(this.#taken);
+    this.#taken = 0;
+  }
+}

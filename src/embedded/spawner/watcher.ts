@@ -1,0 +1,103 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { SpawnerLog } from './spawner-log.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+
+interface Watched {
+  readonly identity: ProcessIdentity;
+  readonly gone: () => void;
+  killed: boolean;
+}
+
+const RESTART_PAUSE_MS = 100;
+
+/**
+ * Tells when processes end, also such that are no children of ours, and kills them. It goes through `launcher watch`,
+ * which holds a pidfd of each: a reused pid is never signalled. Should that end, another takes over all it watched.
+ */
+export class Watcher {
+  readonly #launcherPath: string;
+  readonly #log: SpawnerLog;
+  readonly #watched = new Map<string, Watched>();
+  #process: ChildProcess | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(launcherPath: string, log: SpawnerLog) {
+    this.#launcherPath = launcherPath;
+    this.#log = log;
+  }
+
+  start(): void {
+    const child = spawn(this.#launcherPath, ['watch'], { stdio: ['pipe', 'pipe', 'ignore'], env: {}, cwd: '/' });
+    this.#process = child;
+    let rest = '';
+    child.stdout.setEncoding('latin1').on('data', (text: string) => {
+      const lines = (rest + text).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) this.#hear(line);
+    });
+    child.stdin.on('error', () => {});
+    child.once('error', (error) => this.#ended(child, error.message));
+    child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
+    for (const [key, watched] of this.#watched) this.#tell(key, watched);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#restart);
+    this.#process?.stdin?.end();
+  }
+
+  /** The watching process's pid, if it lives. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** `gone` is called once, also for a process that is absent already. Keys hold no blanks; a known one stays as it is. */
+  watch(key: string, identity: ProcessIdentity, gone: () => void): void {
+    if (this.#watched.has(key)) return;
+    const watched = { identity, gone, killed: false };
+    this.#watched.set(key, watched);
+    this.#tell(key, watched);
+  }
+
+  /** SIGKILL to what this key watches; nothing for an unknown one. */
+  kill(key: string): void {
+    const watched = this.#watched.get(key);
+    if (!watched) return;
+    watched.killed = true;
+    this.#say(`kill ${key}\n`);
+  }
+
+  drop(key: string): void {
+    if (this.#watched.delete(key)) this.#say(`drop ${key}\n`);
+  }
+
+  #tell(key: string, { identity, killed }: Watched): void {
+    this.#say(`watch ${key} ${identity.pid} ${identity.startTime}\n${killed ? `kill ${key}\n` : ''}`);
+  }
+
+  /** What is said to a process that just ended is said again to the next. */
+  #say(text: string): void {
+    this.#process?.stdin?.write(text);
+  }
+
+  #hear(line: string): void {
+    if (line.startsWith('gone ')) this.#gone(line.slice('gone '.length));
+    else if (line.startsWith('error ')) this.#log.error('the launcher can not watch a process', { line });
+  }
+
+  #gone(key: string): void {
+    const watched = this.#watched.get(key);
+    this.#watched.delete(key);
+    watched?.gone();
+  }
+
+  #ended(child: ChildProcess, why: string): void {
+    if (this.#process !== child) return;
+    this.#process = undefined;
+    if (this.#stopped) return;
+    this.#log.warn('the launcher that watches processes ended; it is started again', { why });
+    this.#restart = setTimeout(() => this.start(), RESTART_PAUSE_MS);
+  }
+}

@@ -1,0 +1,6 @@
+import { sandboxDriverSuite } from '../../contracts/sandbox-driver.ts';
+import { aSpawnedDriver, buildLauncher } from '../../support/a-spawned-driver.ts';
+
+before(() => buildLauncher());
+
+sandboxDriverSuite('embedded', async () => aSpawnedDriver());

@@ -1,0 +1,108 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Log } from '../../src/contracts/log.ts';
+import { EmbeddedSandboxDriver, type EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
+import type { InstanceNote, RunningNote } from '../../src/embedded/spawner/notes.ts';
+import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
+import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
+import { SpawnerLink } from '../../src/embedded/spawner-link.ts';
+import { connectSpawner } from '../../src/embedded/spawner-process.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { eventually } from './eventually.ts';
+import { MemoryInstanceRecords } from './memory-instance-records.ts';
+
+const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
+export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
+export const SPAWNER_COMMAND: readonly string[] = [
+  process.execPath, '--import', fileURLToPath(import.meta.resolve('tsx')), join(REPOSITORY, 'src/embedded/spawner/main.ts'),
+];
+
+export const quietLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** The launcher, built if it is not. */
+export const buildLauncher = (): void => {
+  execFileSync(join(REPOSITORY, 'native/build'), { stdio: 'ignore' });
+};
+
+export interface SpawnedDriver {
+  readonly driver: EmbeddedSandboxDriver;
+  readonly records: MemoryInstanceRecords;
+  readonly dataDir: string;
+  /** Another driver on the same data folder and records, as after a restart of the daemon. */
+  again(part?: Partial<EmbeddedDriverOptions>): EmbeddedSandboxDriver;
+  spawnerPid(): number;
+  noteOf(id: string): InstanceNote;
+  runningOf(id: string): RunningNote;
+  /** Ends the driver, the spawner and every sandbox, and removes the folder. */
+  close(): Promise<void>;
+}
+
+export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): SpawnedDriver => {
+  const dataDir = part.dataDir ?? mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+  const records = new MemoryInstanceRecords();
+  const options: EmbeddedDriverOptions = {
+    dataDir, launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4,
+    records, clock: systemClock(), log: quietLog, spawnerEntry: { command: SPAWNER_COMMAND }, ...part,
+  };
+  const drivers: EmbeddedSandboxDriver[] = [];
+  const again = (more: Partial<EmbeddedDriverOptions> = {}): EmbeddedSandboxDriver => {
+    const driver = new EmbeddedSandboxDriver({ ...options, ...more });
+    drivers.push(driver);
+    return driver;
+  };
+  const fileOf = (id: string, name: string): string => readFileSync(join(dataDir, 'run', id, name), 'utf8');
+  return {
+    driver: again(), records, dataDir, again,
+    spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
+    noteOf: (id) => JSON.parse(fileOf(id, 'note.json')) as InstanceNote,
+    runningOf: (id) => JSON.parse(fileOf(id, 'running.json')) as RunningNote,
+    close: async () => {
+      for (const driver of drivers) await driver.stop();
+      if (existsSync(join(dataDir, 'run')) && readdirSync(join(dataDir, 'run')).length > 0) await endAll(dataDir, options);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+/** The process that keeps the lock file open. */
+const lockHolder = (lock: string): number => {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+      if (links.includes(lock) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'flock') return Number(pid);
+    } catch {
+      continue;
+    }
+  }
+  throw new Error(`nobody holds ${lock}`);
+};
+
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+};
+
+const endAll = async (dataDir: string, options: EmbeddedDriverOptions): Promise<void> => {
+  const socket = await connectSpawner({ dataDir, command: SPAWNER_COMMAND });
+  const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts } = options;
+  let lost: () => void = () => {};
+  const over = new Promise<void>((resolve) => { lost = resolve; });
+  const link = new SpawnerLink(socket, quietLog, { fact: () => {}, lost: () => lost() });
+  await link.greet({ launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts });
+  await eventually(async () => {
+    const instances = await link.list();
+    for (const { id } of instances) link.kill(id);
+    return instances.length === 0;
+  }, 'all sandboxes are gone');
+  link.leave();
+  await over;
+};
+
+/** Nothing of the instance runs any more. */
+export const isOver = (note: InstanceNote, running: RunningNote): boolean => !isAlive(note.outer) && !isAlive(running.init);
