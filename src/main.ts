@@ -66,7 +66,7 @@ const run = async (config: Config, log: ProcessLog, exit: (code: number) => neve
     if (other && other.pid !== process.pid) {
       process.stderr.write(`A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`);
     } else {
-      log.error({ error }, 'start-failed');
+      if (!process.stderr.isTTY) log.error({ error }, 'start-failed'); // a person gets the line below
       process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
     }
     return 1;

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readDaemonNote } from '../../src/daemon-note.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** As a URL: the daemon hands it on to its spawner, which starts in another folder. */
+const TSX = import.meta.resolve('tsx');
+
+describe('sandpool serve', function () {
+  this.timeout(60_000);
+  let dataDir: string;
+  let running: ChildProcess[];
+
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'serve-'));
+    chmodSync(dataDir, 0o711);
+    running = [];
+  });
+
+  afterEach(async () => {
+    for (const child of running) if (child.exitCode === null && child.signalCode === null) await ended(child, () => child.kill('SIGKILL'));
+    await command('stop', '--all').end;
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const ended = async (child: ChildProcess, how: () => void): Promise<void> => {
+    const end = once(child, 'close');
+    how();
+    await end;
+  };
+
+  const command = (...args: string[]) => {
+    const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    running.push(child);
+    const said = { out: '', err: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => { said.out += text; child.emit('said'); });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => { said.err += text; });
+    const end = once(child, 'close').then(([code]: unknown[]) => code);
+    /** Resolves once it has said so; fails where it ends before. */
+    const says = async (text: string): Promise<void> => {
+      while (!said.out.includes(text)) {
+        const next = await Promise.race([once(child, 'said').then(() => 'said'), end.then(() => 'end')]);
+        if (next === 'end' && !said.out.includes(text)) throw new Error(`ended without saying ${text}: ${said.out}${said.err}`);
+      }
+    };
+    return { child, said, end, says };
+  };
+
+  it('says where it listens and where the keys lie, and refuses a second start on its data folder', async () => {
+    const first = command('serve', '--listen', '127.0.0.1:0');
+    await first.says('shell\n');
+    const address = /ready at (http:\/\/127\.0\.0\.1:\d+)/.exec(first.said.out)?.[1];
+
+    const second = command('serve', '--listen', '127.0.0.1:0');
+
+    expect(await second.end).to.equal(1);
+    expect(second.said.err).to.include(`A daemon already runs on ${dataDir}: ${address} (pid ${first.child.pid})`);
+    expect(readDaemonNote(dataDir)?.address).to.equal(address);
+    expect(readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8')).to.match(/^spk_/);
+    expect(first.said.out).to.include(`cat ${dataDir}/keys/tenant.key`).and.include('run -- uname -a');
+    expect((await fetch(`${address}/healthz`)).status).to.equal(200);
+  });
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`stops at ${signal}, leaves its sandboxes, and says how many`, async () => {
+      const daemon = command('serve', '--listen', '127.0.0.1:0');
+      await daemon.says('shell\n');
+
+      daemon.child.kill(signal);
+
+      expect(await daemon.end).to.equal(0);
+      expect(daemon.said.out).to.match(/4 sandboxes are left .* stop --all/);
+      expect(readDaemonNote(dataDir)).to.equal(undefined);
+    });
+  }
+
+  it('names every fault of its configuration and ends with 1', async () => {
+    const file = join(dataDir, 'my.yaml');
+    writeFileSync(file, 'pidsMax: 0\nlisten: here\n');
+
+    const daemon = command('serve', '--config', file);
+
+    expect(await daemon.end).to.equal(1);
+    expect(daemon.said.err).to.include('The configuration has 2 faults:').and.include('pidsMax must be').and.include('listen must be');
+  });
+});
