@@ -7,28 +7,32 @@ const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, 
   end_reason, exit_code, birth`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
-/** The groups of a filter. An owner's are found by index; the others by a pass over the groups, one row per owner and pool. */
+/** Of namespace, team, user, pool and moment (?1 to ?5). An owner's groups are found by index, others by a pass over all: one row per owner and pool. */
 const OWNER_GROUPS = 'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
 const ANY_GROUPS = '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ?3) AND (?4 IS NULL OR pool_name = ?4)';
 
-const NEWEST_FIRST = 'ORDER BY claimed_at DESC, id DESC';
-const TOTAL_OF = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM history_groups WHERE ${groups}`;
+/** What ended at or after ?5: whole ten minutes by their counts, the part before them counted. */
+const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
+  SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > ?5 / 600000
+  UNION ALL
+  SELECT COUNT(*) FROM history_groups JOIN history USING (group_id)
+  WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (?5 / 600000 + 1) * 600000)`;
 
-/** One row with the exact total, then the page's bodies; one statement, so that they agree. */
-const totalAndPage = (total: string, page: string): string =>
-  `SELECT (${total}) AS body UNION ALL SELECT body FROM (${page})`;
-
-/** The newest of each group by its index, then the newest of those. ?5: offset + limit, ?6: limit, ?7: offset. */
-const pageOfGroups = (groups: string): string => totalAndPage(TOTAL_OF(groups), `
-  SELECT body FROM history_groups g JOIN history h ON h.seq IN (
-    SELECT seq FROM history WHERE group_id = g.group_id ${NEWEST_FIRST} LIMIT ?5
-  ) WHERE ${groups} ${NEWEST_FIRST} LIMIT ?6 OFFSET ?7`);
-
-/** Those of the groups that ended since ?5, sorted. ?6: limit, ?7: offset. */
-const pageSince = (groups: string): string => {
-  const matching = `FROM history_groups g JOIN history h ON h.group_id = g.group_id AND h.terminated_at >= ?5 WHERE ${groups}`;
-  return totalAndPage(`SELECT COUNT(*) ${matching}`, `SELECT body ${matching} ${NEWEST_FIRST} LIMIT ?6 OFFSET ?7`);
-};
+/**
+ * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one claimed at ?6 with id ?7.
+ * First row: entries looked at, how many of them match, claim and id of the last. Then the bodies of the matching ones,
+ * ?9 of them left out, at most ?10.
+ */
+const walk = (inOwner: string, groups: string): string => `
+  WITH step AS MATERIALIZED (
+    SELECT seq, claimed_at, id, terminated_at >= ?5 AND group_id IN (SELECT group_id FROM history_groups WHERE ${groups}) AS matches
+    FROM history WHERE ${inOwner} (claimed_at, id) < (?6, ?7) ORDER BY claimed_at DESC, id DESC LIMIT ?8
+  ), page AS MATERIALIZED (
+    SELECT seq FROM step WHERE matches ORDER BY claimed_at DESC, id DESC LIMIT ?10 OFFSET ?9
+  )
+  SELECT COUNT(*), COALESCE(SUM(matches), 0), MIN(claimed_at), (SELECT id FROM step ORDER BY claimed_at, id LIMIT 1) FROM step
+  UNION ALL
+  SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
 
 export const STATEMENTS = {
   'instances.page': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE seq > ? ORDER BY seq LIMIT ?`,
@@ -64,11 +68,10 @@ export const STATEMENTS = {
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  'history.pageOfAll': totalAndPage(TOTAL_OF('TRUE'), `SELECT body FROM history ${NEWEST_FIRST} LIMIT ? OFFSET ?`),
-  'history.pageOfOwner': pageOfGroups(OWNER_GROUPS),
-  'history.pageOfAny': pageOfGroups(ANY_GROUPS),
-  'history.pageOfOwnerSince': pageSince(OWNER_GROUPS),
-  'history.pageOfAnySince': pageSince(ANY_GROUPS),
+  'history.totalOfOwner': totalSince(OWNER_GROUPS),
+  'history.totalOfAny': totalSince(ANY_GROUPS),
+  'history.walkOfOwner': walk(`owner = ?1 || '/' || ?2 || '/' || ?3 AND`, OWNER_GROUPS),
+  'history.walkOfAny': walk('', ANY_GROUPS),
   'history.forget': `DELETE FROM history WHERE seq IN (
     SELECT seq FROM history WHERE terminated_at < ? ORDER BY terminated_at LIMIT ?) RETURNING seq`,
 } as const satisfies Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import type { FinishedFilter, History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
 import type { Database } from './database.ts';
-import type { Row } from './database-protocol.ts';
+import type { SqlValue } from './database-library.ts';
 
 export interface HistoryOptions {
   readonly clock: Clock;
@@ -13,9 +13,9 @@ export interface HistoryOptions {
 }
 
 /**
- * Finished sandboxes in SQLite. Rows stand in groups, one an owner and pool, and each group knows how many it has: a
- * total is a sum over the groups of a filter, a page is merged from the newest of each. `since` counts and sorts what
- * ended since. `start()` begins to forget what is older than retention; `stop()` ends that.
+ * Finished sandboxes in SQLite. Totals are sums of kept counts; a page is walked to in small steps, so that however long
+ * the history is, a claim waits a millisecond or two. `start()` begins to forget what is older than retention; `stop()`
+ * ends that.
  */
 export class SqliteHistory implements History {
   readonly #database: Database;
@@ -47,22 +47,33 @@ export class SqliteHistory implements History {
     await this.#database.run('history.record', id, namespace, team, user, poolName, claimedAt, terminatedAt, JSON.stringify(finished));
   }
 
-  async list(filter: FinishedFilter, { offset, limit }: { readonly offset: number; readonly limit: number }): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
-    const [total, ...bodies] = await this.#rows(filter, offset, limit);
-    return {
-      total: Number(total?.[0] ?? 0),
-      items: bodies.map(([body]) => JSON.parse(String(body)) as FinishedSandbox),
-    };
+  async list(filter: FinishedFilter, page: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
+    if (contradicts(filter)) return { items: [], total: 0 };
+    const { namespace, team, user } = filter.owner ?? filter;
+    const of = namespace !== undefined && team !== undefined && user !== undefined ? 'Owner' : 'Any';
+    const asked: Asked = { of, parameters: [namespace ?? null, team ?? null, user ?? null, filter.poolName ?? null, filter.since ?? 0] };
+    const total = Number((await this.#database.run(`history.totalOf${of}`, ...asked.parameters))[0]?.[0]);
+    return { items: await this.#walk(asked, page, total), total };
   }
 
-  #rows({ owner, since, ...filter }: FinishedFilter, offset: number, limit: number): Promise<readonly Row[]> {
-    if (owner && contradicts(owner, filter)) return Promise.resolve([]);
-    const { namespace, team, user } = owner ?? filter;
-    const groups = [namespace ?? null, team ?? null, user ?? null, filter.poolName ?? null];
-    const ofOwner = namespace !== undefined && team !== undefined && user !== undefined;
-    if (since !== undefined) return this.#database.run(ofOwner ? 'history.pageOfOwnerSince' : 'history.pageOfAnySince', ...groups, since, limit, offset);
-    if (groups.every((part) => part === null)) return this.#database.run('history.pageOfAll', limit, offset);
-    return this.#database.run(ofOwner ? 'history.pageOfOwner' : 'history.pageOfAny', ...groups, offset + limit, limit, offset);
+  /** Steps of bounded cost, between which others' writes go first; ends once `total` were met, however many older ones there are. */
+  async #walk({ of, parameters }: Asked, { offset, limit }: Page, total: number): Promise<readonly FinishedSandbox[]> {
+    const items: FinishedSandbox[] = [];
+    if (offset >= total) return items;
+    let [claimedAt, id]: [SqlValue, SqlValue] = [Number.MAX_SAFE_INTEGER, ''];
+    let skip = offset;
+    for (let met = 0; met < total && items.length < limit;) {
+      const wanted = limit - items.length;
+      const entries = Math.min(2 * (skip + wanted), STEP_ENTRIES);
+      const [summary, ...bodies] = await this.#database.run(`history.walkOf${of}`, ...parameters, claimedAt, id, entries, skip, wanted);
+      for (const [body] of bodies) items.push(JSON.parse(String(body)) as FinishedSandbox);
+      const [seen, matching, lastClaimedAt, lastId] = summary ?? [];
+      if (Number(seen) < entries || lastClaimedAt === undefined || lastId === undefined) break; // no older ones
+      met += Number(matching);
+      skip = Math.max(0, skip - Number(matching));
+      [claimedAt, id] = [lastClaimedAt, lastId];
+    }
+    return items;
   }
 
   #sweepAt(delayMs: number): void {
@@ -93,6 +104,12 @@ export const SWEEP_ROWS = 100;
 const STEP_PAUSE_MS = 50;
 export const SWEEP_PAUSE_MS = 60_000;
 
+/** Index entries that one step of a walk looks at: about a millisecond. */
+const STEP_ENTRIES = 2_000;
+
+interface Page { readonly offset: number; readonly limit: number }
+interface Asked { readonly of: 'Owner' | 'Any'; readonly parameters: readonly SqlValue[] }
+
 /** An owner together with parts that aren't the owner's matches nothing. */
-const contradicts = (owner: NonNullable<FinishedFilter['owner']>, { namespace, team, user }: FinishedFilter): boolean =>
-  (namespace ?? owner.namespace) !== owner.namespace || (team ?? owner.team) !== owner.team || (user ?? owner.user) !== owner.user;
+const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean => owner !== undefined
+  && ((namespace ?? owner.namespace) !== owner.namespace || (team ?? owner.team) !== owner.team || (user ?? owner.user) !== owner.user);
