@@ -1,4 +1,4 @@
-import type { Claim, EndReason, FinishedSandbox, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
+import type { Claim, End, EndReason, FinishedSandbox, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
 import type { SandboxContext } from './sandbox-events.ts';
 
 /** How long an unanswered effect waits before it is looked at again. */
@@ -6,6 +6,9 @@ export const RETRY_MS = 1_000;
 
 /** How long a launch may stay unanswered before it is repeated under the same id. */
 export const LAUNCH_MS = 15_000;
+
+/** How long a claim that did not land waits before it is written again. */
+export const CLAIM_REPEAT_MS = 100;
 
 /** When the sandbox runs out, and why; undefined where it never does. A command under way holds off the idle timeout. */
 export const expiryOf = (claim: Claim, activeAt: number, working: number): { readonly at: number; readonly reason: EndReason } | undefined => {
@@ -20,6 +23,11 @@ export const expiryOf = (claim: Claim, activeAt: number, working: number): { rea
 export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean =>
   a !== undefined && b !== undefined && a.claimedAt === b.claimedAt &&
   a.owner.namespace === b.owner.namespace && a.owner.team === b.owner.team && a.owner.user === b.owner.user;
+
+const OUR_DOING: ReadonlySet<EndReason> = new Set(['deleted', 'force-deleted', 'idle-timeout', 'max-lifetime']);
+
+/** It was told to end, or ran out; not merely retired, and not dead by itself. */
+export const isOurDoing = (end: End | undefined): boolean => end !== undefined && OUR_DOING.has(end.reason);
 
 const FAILURES: ReadonlySet<EndReason> = new Set(['start-failed', 'start-timeout', 'lost', 'exited', 'killed']);
 

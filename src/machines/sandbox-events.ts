@@ -56,13 +56,13 @@ export interface SandboxContext {
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
-  /** A claim under way, and when its request gives up. */
-  readonly claiming: { readonly claim: Claim; readonly until: number } | undefined;
+  /** A claim under way, when its request gives up, and whether it was written a second time. */
+  readonly claiming: { readonly claim: Claim; readonly until: number; readonly repeated: boolean } | undefined;
   readonly activeAt: number;
   /** Commands under way: while there are any, it is not idle. */
   readonly working: number;
   readonly end: End | undefined;
-  readonly gone: { readonly at: number } | undefined;
+  readonly gone: { readonly at: number; readonly exitCode: number | null } | undefined;
   /** Absolute; the supervisor sends DEADLINE at or after it. */
   readonly deadline: number | undefined;
 }

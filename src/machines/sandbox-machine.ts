@@ -1,15 +1,16 @@
 import { assign, emit, setup } from 'xstate';
-import type { End } from '../model/sandbox.ts';
-import { expiryOf, finishedOf, LAUNCH_MS, RETRY_MS, sameClaim } from './sandbox-arithmetic.ts';
-import type { Birth, SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
+import { CLAIM_REPEAT_MS, expiryOf, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS } from './sandbox-arithmetic.ts';
+import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
+import { endOf, failureOf, further, learned, mayNoteEnd, ordered, restored } from './sandbox-knowledge.ts';
 
 /**
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
  *
  * Claimed at most once: CLAIM is legal in `idle.available` alone, and `running` is entered only by CLAIMED, the driver's
  * word that the durable write went through, or by a fact that shows it. Running is left only by END, by its own expiry,
- * or by a fact that it is gone. END is legal in every state. A claim or retirement of unknown outcome is looked at
- * uncached; past its request's deadline a claim is settled by the conditional retirement, so that it can't land later.
+ * or by a fact that it is gone. END is legal in every state, and never forgotten. A claim or retirement of unknown outcome
+ * is looked at uncached; past its request's deadline a claim is settled by the conditional retirement, so that it can't
+ * land later.
  */
 export const sandboxMachine = setup({
   types: {
@@ -21,11 +22,17 @@ export const sandboxMachine = setup({
   guards: {
     born: ({ context }) => context.birth !== undefined,
     claimed: ({ context }) => context.record?.claim !== undefined,
-    ending: ({ context }) => context.end !== undefined,
+    unclaimed: ({ context }) => context.record?.claim === undefined && context.record?.state !== 'ending',
+    ending: ({ context }) => context.end !== undefined || context.record?.state === 'ending',
+    endNoted: ({ context }) => context.record?.state === 'ending',
+    mayRunOn: ({ context }) => context.record?.state === 'claimed' && !isOurDoing(context.end),
     gone: ({ context }) => context.gone !== undefined,
+    started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
-    ours: ({ context }) => sameClaim(context.record?.claim, context.claiming?.claim),
+    unavailable: ({ context }) => context.availableAt === undefined,
+    neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
+    shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
     expired: ({ context, event }) => {
       const claim = context.record?.claim;
@@ -33,17 +40,18 @@ export const sandboxMachine = setup({
       const expiry = expiryOf(claim, context.activeAt, context.working);
       return expiry !== undefined && event.now >= expiry.at;
     },
+    repeated: ({ context }) => context.claiming?.repeated === true,
     requestOver: ({ context, event }) => 'now' in event && context.claiming !== undefined && event.now >= context.claiming.until,
   },
   actions: {
     learn: assign(({ context, event }) => event.type === 'FACT' ? learned(context, event) : {}),
-    keepRecord: assign(({ event }) => 'record' in event ? { record: event.record, birth: undefined } : {}),
-    dropRecord: assign(({ context }) => context.record?.claim ? {} : { record: undefined }),
+    keepRecord: assign(({ context, event }) => 'record' in event ? { record: further(context.record, event.record), birth: undefined } : {}),
+    dropRecord: assign({ record: undefined, birth: undefined }),
     beginClaim: assign(({ event }) => event.type === 'CLAIM'
-      ? { claiming: { claim: event.claim, until: event.until }, deadline: event.until } : {}),
+      ? { claiming: { claim: event.claim, until: event.until, repeated: false }, deadline: event.until } : {}),
     beginRunning: assign(({ context, event }) => ({
       claiming: undefined,
-      activeAt: 'now' in event ? event.now : context.activeAt,
+      activeAt: Math.max(context.activeAt, context.record?.claim?.claimedAt ?? 0, 'now' in event ? event.now : 0),
     })),
     markActive: assign(({ event }) => 'now' in event ? { activeAt: event.now } : {}),
     beginWork: assign(({ context, event }) => ({ working: context.working + 1, activeAt: 'now' in event ? event.now : context.activeAt })),
@@ -53,19 +61,22 @@ export const sandboxMachine = setup({
       return { deadline: claim && expiryOf(claim, context.activeAt, context.working)?.at };
     }),
     awaitRetry: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + RETRY_MS })),
+    awaitRequest: assign(({ context }) => context.claiming
+      ? { claiming: { ...context.claiming, repeated: true }, deadline: context.claiming.until } : {}),
+    awaitRepeat: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + CLAIM_REPEAT_MS })),
     awaitLaunch: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LAUNCH_MS })),
     awaitStart: assign(({ context }) => {
       const record = context.record ?? context.birth?.record;
       return { deadline: (record?.createdAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
     }),
     awaitNothing: assign({ deadline: undefined }),
-    noteEnd: assign(({ context, event }) => context.end ? {} : { end: endOf(context, event) }),
+    noteEnd: assign(({ context, event }) => mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
     forgetEnd: assign({ end: undefined }),
     startTimedOut: assign(({ context }) => context.end ? {} : { end: { reason: 'start-timeout' as const, exitCode: null } }),
     startFailed: assign(({ context }) => context.end ? {} : { end: { reason: 'start-failed' as const, exitCode: null } }),
-    died: assign(({ context, event }) => {
+    died: assign(({ context }) => {
       if (context.end) return {};
-      const exitCode = event.type === 'FACT' && event.fact.vitals.kind === 'gone' ? event.fact.vitals.exitCode : null;
+      const exitCode = context.gone?.exitCode ?? null;
       return { end: { reason: exitCode === null ? 'lost' as const : 'exited' as const, exitCode } };
     }),
     launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
@@ -90,12 +101,11 @@ export const sandboxMachine = setup({
     arriving: {
       always: [
         { guard: 'born', target: 'starting.ordered' },
-        { guard: ({ context }) => context.record?.state === 'ending', target: 'stopping.releasing' },
-        { guard: ({ context }) => context.record?.claim !== undefined && context.gone !== undefined, target: 'stopping.releasing', actions: 'died' },
+        { guard: 'endNoted', target: 'stopping' },
         { guard: 'claimed', target: 'running' },
-        { guard: 'gone', target: 'stopping.retiring', actions: 'died' },
+        { guard: 'gone', target: 'stopping', actions: 'died' },
         { guard: 'available', target: 'idle.available' },
-        { guard: ({ context }) => context.startedAt !== undefined, target: 'idle.unavailable' },
+        { guard: 'started', target: 'idle.unavailable' },
         { target: 'starting.booting' },
       ],
     },
@@ -114,13 +124,22 @@ export const sandboxMachine = setup({
               entry: 'awaitRetry',
               on: { DEADLINE: { guard: 'due', target: 'launching' } },
             },
+            /** An earlier attempt may have landed: the record tells. */
+            refused: {
+              entry: ['awaitRetry', 'look'],
+              on: {
+                FACT: [
+                  { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
+                  { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord'] },
+                  { target: '#sandbox.stopping', actions: 'learn' },
+                ],
+                DEADLINE: { guard: 'due', target: 'refused', reenter: true },
+              },
+            },
           },
           on: {
-            LAUNCHED: [
-              { guard: 'ending', target: '#sandbox.stopping.retiring', actions: 'keepRecord' },
-              { target: 'booting', actions: 'keepRecord' },
-            ],
-            LAUNCH_REFUSED: { target: '#sandbox.completed', actions: ['startFailed', 'reportFailed'] },
+            LAUNCHED: { target: 'booting', actions: 'keepRecord' },
+            LAUNCH_REFUSED: { target: '.refused', actions: ['startFailed', 'reportFailed'] },
             RETIRE: { actions: 'noteEnd' },
             END: { actions: 'noteEnd' },
             FACT: { actions: 'learn' },
@@ -129,15 +148,19 @@ export const sandboxMachine = setup({
         booting: {
           entry: 'awaitStart',
           always: [
-            { guard: ({ context }) => context.record?.claim !== undefined, target: '#sandbox.running' },
-            { guard: 'gone', target: '#sandbox.stopping.retiring', actions: ['startFailed', 'reportFailed'] },
+            { guard: 'ending', target: '#sandbox.stopping' },
+            { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
+            { guard: 'gone', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
             { guard: 'available', target: '#sandbox.idle.available', actions: 'reportStarted' },
           ],
           on: {
-            FACT: { actions: 'learn' },
-            DEADLINE: { guard: 'due', target: '#sandbox.stopping.retiring', actions: ['startTimedOut', 'reportFailed'] },
-            RETIRE: { target: '#sandbox.stopping.retiring', actions: 'noteEnd' },
-            END: { target: '#sandbox.stopping.retiring', actions: 'noteEnd' },
+            FACT: [
+              { guard: 'recordGone', target: '#sandbox.stopping.looking', actions: ['learn', 'died'] },
+              { actions: 'learn' },
+            ],
+            DEADLINE: { guard: 'due', target: '#sandbox.stopping', actions: ['startTimedOut', 'reportFailed'] },
+            RETIRE: { target: '#sandbox.stopping', actions: 'noteEnd' },
+            END: { target: '#sandbox.stopping', actions: 'noteEnd' },
           },
         },
       },
@@ -147,16 +170,20 @@ export const sandboxMachine = setup({
       entry: 'awaitNothing',
       always: [
         { guard: 'claimed', target: 'running', actions: 'beginRunning' },
-        { guard: 'gone', target: 'stopping.retiring', actions: 'died' },
+        { guard: 'gone', target: 'stopping', actions: 'died' },
       ],
       on: {
-        RETIRE: { target: 'stopping.retiring', actions: 'noteEnd' },
-        END: { target: 'stopping.retiring', actions: 'noteEnd' },
-        FACT: { actions: 'learn' },
+        RETIRE: { target: 'stopping', actions: 'noteEnd' },
+        END: { target: 'stopping', actions: 'noteEnd' },
+        FACT: [
+          // No record means dead, never free.
+          { guard: 'recordGone', target: 'stopping.looking', actions: ['learn', 'died'] },
+          { actions: 'learn' },
+        ],
       },
       states: {
         available: {
-          always: { guard: ({ context }) => context.availableAt === undefined, target: 'unavailable' },
+          always: { guard: 'unavailable', target: 'unavailable' },
           on: { CLAIM: { target: '#sandbox.claiming.writing', actions: 'beginClaim' } },
         },
         unavailable: { always: { guard: 'available', target: 'available' } },
@@ -166,8 +193,7 @@ export const sandboxMachine = setup({
       initial: 'writing',
       on: {
         CLAIMED: [
-          { guard: 'ending', target: 'stopping.releasing', actions: 'keepRecord' },
-          { guard: 'gone', target: 'stopping.releasing', actions: ['keepRecord', 'died'] },
+          { guard: 'ending', target: 'stopping', actions: 'keepRecord' },
           { target: 'running', actions: ['keepRecord', 'beginRunning'] },
         ],
         END: { actions: 'noteEnd' },
@@ -193,13 +219,24 @@ export const sandboxMachine = setup({
         },
         judging: {
           always: [
-            { guard: ({ context }) => context.record?.state === 'ending', target: '#sandbox.stopping.releasing' },
-            { guard: ({ context }) => context.record?.claim !== undefined && context.end !== undefined, target: '#sandbox.stopping.releasing' },
+            { guard: 'ending', target: '#sandbox.stopping' },
             { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
-            { guard: ({ context }) => context.gone !== undefined || context.end !== undefined, target: '#sandbox.stopping.retiring' },
-            { guard: 'requestOver', target: '#sandbox.stopping.retiring', actions: 'noteEnd' },
-            { target: 'writing' },
+            { guard: 'gone', target: '#sandbox.stopping', actions: 'died' },
+            { guard: 'requestOver', target: '#sandbox.stopping', actions: 'noteEnd' },
+            { guard: 'repeated', target: 'unwritten' },
+            { target: 'writing', actions: 'awaitRequest' },
           ],
+        },
+        /** Still idle: the same conditional write is repeated, the second time after a pause, and lands once or not at all. */
+        unwritten: {
+          entry: 'awaitRepeat',
+          on: {
+            FACT: { target: 'judging', actions: 'learn' },
+            DEADLINE: [
+              { guard: 'requestOver', target: '#sandbox.stopping', actions: 'noteEnd' },
+              { guard: 'due', target: 'writing', actions: 'awaitRequest' },
+            ],
+          },
         },
       },
     },
@@ -207,10 +244,10 @@ export const sandboxMachine = setup({
       entry: 'awaitExpiry',
       always: [
         { guard: 'gone', target: 'stopping.releasing', actions: 'died' },
-        { guard: ({ context }) => context.record?.state === 'ending', target: 'stopping.releasing' },
+        { guard: 'endNoted', target: 'stopping.releasing' },
       ],
       on: {
-        FACT: { actions: 'learn' },
+        FACT: { actions: ['learn', 'awaitExpiry'] },
         ACTIVE: { actions: ['markActive', 'awaitExpiry'] },
         WORK_BEGAN: { actions: ['beginWork', 'awaitExpiry'] },
         WORK_ENDED: { actions: ['endWork', 'awaitExpiry'] },
@@ -223,8 +260,17 @@ export const sandboxMachine = setup({
       },
     },
     stopping: {
-      initial: 'releasing',
+      initial: 'judging',
+      on: { END: { actions: 'noteEnd' } },
       states: {
+        /** What somebody claimed meanwhile runs on, unless it was told to end. */
+        judging: {
+          always: [
+            { guard: 'unclaimed', target: 'retiring' },
+            { guard: 'mayRunOn', target: '#sandbox.running', actions: ['beginRunning', 'forgetEnd'] },
+            { target: 'releasing' },
+          ],
+        },
         /** Unclaimed: its record is deleted if nobody claimed it meanwhile. */
         retiring: {
           entry: ['awaitRetry', 'retire'],
@@ -232,7 +278,7 @@ export const sandboxMachine = setup({
             RETIRED: { target: 'waiting', actions: 'dropRecord' },
             RETIRE_UNSETTLED: { target: 'looking' },
             DEADLINE: { guard: 'due', target: 'looking' },
-            CLAIMED: { target: '#sandbox.running', actions: ['keepRecord', 'beginRunning', 'forgetEnd'] },
+            CLAIMED: { target: 'judging', actions: 'keepRecord' },
           },
         },
         looking: {
@@ -240,12 +286,15 @@ export const sandboxMachine = setup({
           on: {
             FACT: [
               { guard: 'recordGone', target: 'waiting', actions: ['learn', 'dropRecord'] },
-              { guard: ({ event }) => event.fact.record?.claim !== undefined && event.fact.record.state === 'claimed',
-                target: '#sandbox.running', actions: ['learn', 'beginRunning', 'forgetEnd'] },
-              { target: 'retiring', actions: 'learn' },
+              { guard: 'shownUnclaimed', target: 'unretired', actions: 'learn' },
+              { target: 'judging', actions: 'learn' },
             ],
             DEADLINE: { guard: 'due', target: 'looking', reenter: true },
           },
+        },
+        unretired: {
+          entry: 'awaitRetry',
+          on: { DEADLINE: { guard: 'due', target: 'judging' }, CLAIMED: { target: 'judging', actions: 'keepRecord' } },
         },
         /** Claimed: the end is noted durably first, and holds whatever fails after it. */
         releasing: {
@@ -287,44 +336,6 @@ export const sandboxMachine = setup({
     completed: { type: 'final', entry: 'awaitNothing' },
   },
 });
-
-const ordered = (birth: Birth, now: number): SandboxContext => ({
-  id: birth.record.id, poolUid: birth.record.poolUid, birth, record: undefined, startedAt: undefined, availableAt: undefined,
-  claiming: undefined, activeAt: now, working: 0, end: undefined, gone: undefined, deadline: undefined,
-});
-
-const restored = (fact: Extract<SandboxInput, { fact: unknown }>['fact'], now: number): SandboxContext => {
-  const blank: SandboxContext = {
-    id: fact.id, poolUid: fact.record.poolUid, birth: undefined, record: fact.record, startedAt: undefined, availableAt: undefined,
-    claiming: undefined, activeAt: now, working: 0, end: fact.record.end, gone: undefined, deadline: undefined,
-  };
-  return { ...blank, ...learned(blank, { fact, now }) };
-};
-
-/** What a fact adds. A record is replaced only by one that is further on: claimed never turns idle again. */
-const learned = (context: SandboxContext, { fact, now }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number }): Partial<SandboxContext> => {
-  const record = fact.record && RANK[fact.record.state] >= RANK[context.record?.state ?? 'idle'] ? fact.record : context.record;
-  const vitals = fact.vitals;
-  const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now } : undefined);
-  const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
-  const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
-  return { record, gone, startedAt, availableAt, ...(record?.end && !context.end ? { end: record.end } : {}) };
-};
-
-const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
-
-const endOf = (context: SandboxContext, event: SandboxEvent): End => {
-  if (event.type === 'END') return { reason: event.reason, exitCode: null };
-  const claim = context.record?.claim;
-  if (event.type === 'DEADLINE' && claim) return { reason: expiryOf(claim, context.activeAt, context.working)?.reason ?? 'deleted', exitCode: null };
-  return { reason: 'retired', exitCode: null };
-};
-
-const failureOf = (event: SandboxEvent): string => {
-  if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
-  if (event.type === 'LAUNCH_REFUSED') return event.reason;
-  return 'did not become ready within startupTimeout';
-};
 
 /** For values that the state itself guarantees; a miss is a fault of this machine, and the actor is rebuilt from its fact. */
 const proven = <T>(value: T | undefined): T => {

@@ -1,0 +1,52 @@
+import type { End, InstanceRecord } from '../model/sandbox.ts';
+import { expiryOf, isOurDoing } from './sandbox-arithmetic.ts';
+import type { Birth, SandboxContext, SandboxEvent, SandboxInput } from './sandbox-events.ts';
+
+/** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
+
+export const ordered = (birth: Birth, now: number): SandboxContext => ({
+  id: birth.record.id, poolUid: birth.record.poolUid, birth, record: undefined, startedAt: undefined, availableAt: undefined,
+  claiming: undefined, activeAt: now, working: 0, end: undefined, gone: undefined, deadline: undefined,
+});
+
+export const restored = (fact: Extract<SandboxInput, { fact: unknown }>['fact'], now: number): SandboxContext => {
+  const blank: SandboxContext = {
+    id: fact.id, poolUid: fact.record.poolUid, birth: undefined, record: fact.record, startedAt: undefined, availableAt: undefined,
+    claiming: undefined, activeAt: now, working: 0, end: fact.record.end, gone: undefined, deadline: undefined,
+  };
+  return { ...blank, ...learned(blank, { fact, now }) };
+};
+
+/** What a fact adds. A record is replaced only by one that is further on: claimed never turns idle again, and what is deleted stays so. */
+export const learned = (context: SandboxContext, { fact, now }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number }): Partial<SandboxContext> => {
+  const dropped = !context.record && !context.birth;
+  const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
+  const vitals = fact.vitals;
+  const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode } : undefined);
+  const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
+  const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
+  return { record, gone, startedAt, availableAt, ...(record?.end ? { end: record.end } : {}) };
+};
+
+/** Of two records of one instance the one that is further on; the one shown last among equals. */
+export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
+  known && RANK[shown.state] < RANK[known.state] ? known : shown;
+
+const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
+
+/** The first end stands, but being told to end weighs more than that nobody needed it. */
+export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
+  !context.end || (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
+
+export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
+  if (event.type === 'END') return { reason: event.reason, exitCode: null };
+  const claim = context.record?.claim;
+  if (event.type === 'DEADLINE' && claim) return { reason: expiryOf(claim, context.activeAt, context.working)?.reason ?? 'deleted', exitCode: null };
+  return { reason: 'retired', exitCode: null };
+};
+
+export const failureOf = (event: SandboxEvent): string => {
+  if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
+  if (event.type === 'LAUNCH_REFUSED') return event.reason;
+  return 'did not become ready within startupTimeout';
+};

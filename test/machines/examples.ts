@@ -1,0 +1,62 @@
+import { createActor, type Actor } from 'xstate';
+import type { Birth, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
+import type { InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import { anOrder } from '../support/instance-orders.ts';
+
+export { aClaim, ALICE } from '../support/instance-orders.ts';
+
+/** When the examples' clocks begin. */
+export const T0 = 1_700_000_000_000;
+
+export const aBirth = (part: Partial<Birth['record']> = {}): Birth => {
+  const { record, definition } = anOrder();
+  return { definition, record: { ...record, createdAt: T0, ...part } };
+};
+
+export const aRecord = (part: Partial<InstanceRecord> = {}): InstanceRecord => ({ ...aBirth({ id: 'one' }).record, revision: '1', state: 'idle', ...part });
+
+export const AVAILABLE: Vitals = { kind: 'available', startedAt: T0 };
+export const STARTING: Vitals = { kind: 'starting' };
+export const UNAVAILABLE: Vitals = { kind: 'unavailable', startedAt: T0, reason: 'not answering' };
+export const GONE: Vitals = { kind: 'gone', exitCode: null, reason: 'ended' };
+
+export const aFact = (record: InstanceRecord | undefined = aRecord(), vitals: Vitals = AVAILABLE): InstanceFact & { readonly record: InstanceRecord } =>
+  ({ id: 'one', record: record ?? aRecord(), vitals });
+
+/** What a look shows once the record is gone. */
+export const noRecord = (vitals: Vitals = GONE): InstanceFact => ({ id: 'one', record: undefined, vitals });
+
+/** An actor and all that it asked for, the oldest first. */
+export class ASandbox {
+  readonly intents: SandboxIntent[] = [];
+  readonly #actor: Actor<typeof sandboxMachine>;
+
+  constructor(input: SandboxInput) {
+    this.#actor = createActor(sandboxMachine, { input });
+    this.#actor.on('*', (intent) => { this.intents.push(intent); });
+    this.#actor.start();
+  }
+
+  static born(birth: Birth = aBirth({ id: 'one' })): ASandbox { return new ASandbox({ now: T0, birth }); }
+
+  static found(record: InstanceRecord = aRecord(), vitals: Vitals = AVAILABLE): ASandbox {
+    return new ASandbox({ now: T0, fact: aFact(record, vitals) });
+  }
+
+  get context() { return this.#actor.getSnapshot().context; }
+  get state(): string { return pathOf(this.#actor.getSnapshot().value); }
+  get last(): SandboxIntent | undefined { return this.intents.at(-1); }
+
+  send(...events: readonly SandboxEvent[]): this {
+    for (const event of events) this.#actor.send(event);
+    return this;
+  }
+}
+
+/** `stopping.releasing` and the like. */
+export const pathOf = (value: unknown): string => {
+  if (typeof value === 'string') return value;
+  const [entry] = Object.entries(value ?? {});
+  return entry ? `${entry[0]}.${pathOf(entry[1])}` : '';
+};

@@ -1,0 +1,12 @@
+import { randomInt } from 'node:crypto';
+import fc from 'fast-check';
+
+/**
+ * Runs a property and prints the parameters that repeat the run. A failure prints seed and path too: pass them as
+ * `replay` to get the shrunken case again.
+ */
+export const check = <T>(property: fc.IProperty<T>, replay: fc.Parameters<T> = {}): void => {
+  const parameters: fc.Parameters<T> = { numRuns: 1_000, seed: randomInt(2 ** 31), ...replay };
+  process.stdout.write(`      fast-check ${JSON.stringify({ seed: parameters.seed, numRuns: parameters.numRuns })}\n`);
+  fc.assert(property, parameters);
+};

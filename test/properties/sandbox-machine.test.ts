@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { check } from './check.ts';
+import { OUTCOMES } from './sandbox-store.ts';
+import { SandboxWorld, type Step } from './sandbox-world.ts';
+
+const to = fc.integer({ min: 0, max: 1 });
+const pick = fc.nat({ max: 7 });
+const timeout = fc.constantFrom(0, 0, 3_000, 9_000);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('carry out'), pick, outcome: fc.oneof(fc.constant('answered'), fc.constantFrom(...OUTCOMES)) }) },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('answer'), pick, again: fc.boolean() }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('report'), to, age: fc.oneof(fc.constant(0), pick) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('process'), becomes: fc.constantFrom('available', 'available', 'unavailable', 'gone') }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('claim'), to, idleTimeoutMs: timeout, maxLifetimeMs: timeout }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('retire', 'work begins', 'work ends', 'active'), to }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('end', 'crash'), to }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('amend'), to, idleTimeoutMs: timeout }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('bump') }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('deadline'), to }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('time'), ms: fc.constantFrom(1, 400, 1_000, 3_000, 15_000) }) },
+);
+
+const steps = fc.array(step, { maxLength: 70, size: 'max' });
+
+const aWorldAfter = (taken: readonly Step[]): SandboxWorld => {
+  const world = new SandboxWorld();
+  for (const one of taken) world.take(one);
+  return world;
+};
+
+describe('the sandbox machine, whatever comes in whatever order', () => {
+  it('keeps its promises at each step, gets everywhere unstuck, and ends what it was told to end', () => {
+    check(fc.property(steps, (taken) => {
+      const world = aWorldAfter(taken);
+      world.calmDown();
+      world.checkRest();
+    }));
+  });
+
+  it('ends in each state when told to', () => {
+    check(fc.property(steps, to, (taken, teller) => {
+      const world = aWorldAfter(taken);
+      const told = world.replica(teller);
+      world.take({ do: 'end', to: teller });
+      world.calmDown();
+      world.checkRest();
+      if (told) expect(world.store.isOver, 'nothing of it is left').to.equal(true);
+    }));
+  });
+
+  it('asks for little at a time of a store that takes no writes', () => {
+    check(fc.property(steps, (taken) => {
+      expect(aWorldAfter(taken).refuseWrites(), 'calls in one moment').to.be.at.most(20);
+    }));
+  });
+});

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { createActor, type Actor } from 'xstate';
+import { expiryOf, LAUNCH_MS, RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
+import type { FinishedSandbox } from '../../src/model/sandbox.ts';
+import { pathOf } from '../machines/examples.ts';
+import type { Call, SandboxStore } from './sandbox-store.ts';
+
+interface Seen { readonly path: string; readonly state: string; readonly context: SandboxContext }
+
+/** One replica's actor, with what must hold of it checked after every event. */
+export class SandboxReplica {
+  readonly #store: SandboxStore;
+  readonly #actor: Actor<typeof sandboxMachine>;
+  readonly #bornAt: number;
+  readonly #finished: FinishedSandbox[] = [];
+  readonly #asked: SandboxIntent['type'][] = [];
+  #told = false;
+
+  constructor(store: SandboxStore, input: SandboxInput) {
+    this.#store = store;
+    this.#bornAt = input.now;
+    this.#actor = createActor(sandboxMachine, { input });
+    this.#actor.subscribe({ error: () => undefined });
+  }
+
+  start(put: (call: Call) => void): void {
+    this.#actor.on('*', (intent) => this.#intend(intent, put));
+    this.#actor.start();
+    this.#checkState(this.#bornAt);
+  }
+
+  get seen(): Seen {
+    const { value, context } = this.#actor.getSnapshot();
+    const path = pathOf(value);
+    return { path, state: path.split('.')[0] ?? '', context };
+  }
+
+  get deadline(): number | undefined { return this.seen.context.deadline; }
+  get isCompleted(): boolean { return this.seen.state === 'completed'; }
+  /** It was told to END, which it may not forget. */
+  get wasTold(): boolean { return this.#told; }
+
+  send(event: SandboxEvent, now: number): void {
+    const before = this.seen;
+    this.#asked.length = 0;
+    if (event.type === 'END' && !this.isCompleted) this.#told = true;
+    this.#actor.send(event);
+    this.#checkState(now);
+    this.#checkStep(before, event, now);
+  }
+
+  #intend(intent: SandboxIntent, put: (call: Call) => void): void {
+    this.#asked.push(intent.type);
+    if (intent.type === 'close' && intent.finished) this.#finished.push(intent.finished);
+    if (intent.type !== 'report-start') put(intent);
+  }
+
+  #checkState(now: number): void {
+    const snapshot = this.#actor.getSnapshot();
+    expect(snapshot.status, String(snapshot.error)).to.not.equal('error');
+    const { path, state, context } = this.seen;
+    const claim = context.record?.claim;
+    switch (state) {
+      case 'completed':
+      case 'idle':
+        expect(context.deadline, `deadline of ${path}`).to.equal(undefined);
+        break;
+      case 'running':
+        expect(claim && expiryOf(claim, context.activeAt, context.working)?.at, 'running waits for its expiry').to.equal(context.deadline);
+        break;
+      case 'starting': {
+        const startBy = (context.record?.createdAt ?? 0) + (context.record?.startupTimeoutMs ?? 0);
+        expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + LAUNCH_MS, startBy));
+        break;
+      }
+      case 'claiming':
+        expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + RETRY_MS, context.claiming?.until ?? 0));
+        break;
+      default:
+        expect(context.deadline, `deadline of ${path}`).to.be.at.most(now + RETRY_MS);
+    }
+    if (this.#asked.includes('retire')) expect(claim, 'what is known to be claimed is never retired').to.equal(undefined);
+  }
+
+  #checkStep(before: Seen, event: SandboxEvent, now: number): void {
+    const after = this.seen;
+    const step = `${before.path} → ${after.path} by ${event.type}`;
+    const due = before.context.deadline;
+    const beginsToRun = before.state !== 'running' && after.state === 'running'; // for a time that may be over already
+    if (event.type === 'DEADLINE' && due !== undefined && now >= due && !beginsToRun) {
+      expect(after.context.deadline ?? Number.POSITIVE_INFINITY, `${step} leads on from its deadline`).to.be.above(now);
+    }
+    if (before.state !== 'claiming' && after.state === 'claiming') expect(`${before.path} ${event.type}`).to.equal('idle.available CLAIM');
+    if (before.state === 'running' && after.state !== 'running') expect(mayLeaveRunning(before, event, now), step).to.equal(true);
+    if (beginsToRun) this.#checkRunning(after, step);
+    if (before.state !== 'completed' && after.state === 'completed') this.#checkCompleted(before, step);
+  }
+
+  #checkRunning({ context }: Seen, step: string): void {
+    expect(this.#told, `${step} although told to END`).to.equal(false);
+    const claim = context.record?.claim;
+    expect(this.#store.claims, `${step} with the one claim that was written`).to.have.length(1);
+    const written = this.#store.claims[0];
+    expect(claim?.owner).to.deep.equal(written?.owner);
+    expect(claim?.claimedAt).to.equal(written?.claimedAt);
+    const terms = [claim?.idleTimeoutMs ?? 0, claim?.maxLifetimeMs ?? 0].filter((ms) => ms > 0);
+    const least = (claim?.claimedAt ?? 0) + Math.min(...terms, Number.MAX_SAFE_INTEGER);
+    expect(context.deadline ?? Number.POSITIVE_INFINITY, `${step} keeps its time`).to.be.at.least(Math.min(least, Number.MAX_SAFE_INTEGER));
+  }
+
+  #checkCompleted(before: Seen, step: string): void {
+    const claim = before.context.record?.claim;
+    if (!claim) return;
+    const last = this.#finished.at(-1);
+    expect(last?.claimedAt, `${step} leaves history`).to.equal(claim.claimedAt);
+    expect(last?.owner).to.deep.equal(claim.owner);
+    expect(last?.endReason).to.be.a('string').and.not.equal('retired');
+  }
+}
+
+const mayLeaveRunning = ({ context }: Seen, event: SandboxEvent, now: number): boolean => {
+  if (event.type === 'END') return true;
+  if (event.type === 'FACT') return event.fact.vitals.kind === 'gone' || event.fact.record?.state === 'ending';
+  const claim = context.record?.claim;
+  const expiry = claim && expiryOf(claim, context.activeAt, context.working);
+  return event.type === 'DEADLINE' && expiry !== undefined && now >= expiry.at;
+};

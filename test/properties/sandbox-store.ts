@@ -1,0 +1,119 @@
+import type { Claim, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+
+export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
+
+/** What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`: it is told nothing. */
+export const OUTCOMES = ['answered', 'unknown-landed', 'unknown-lost', 'silent-landed', 'silent-lost', 'failed'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+export type Landing =
+  | { readonly kind: 'done'; readonly record?: InstanceRecord }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'seen'; readonly fact: InstanceFact };
+
+/**
+ * Driver and store of one instance, as their contract has them: one record with a revision, one process, conditional
+ * writes, an id that never makes a second instance.
+ */
+export class SandboxStore {
+  readonly id: string;
+  record: InstanceRecord | undefined;
+  vitals: Vitals | undefined;
+  /** It was told to end, and is gone some time later. */
+  dying = false;
+  /** Every claim that was written. */
+  readonly claims: Claim[] = [];
+  /** What broke the contract's own sense: forgotten while it lives, released while nobody holds it. */
+  readonly faults: string[] = [];
+  /** Every fact there ever was, the newest last: reports may be as late as they like. */
+  readonly facts: InstanceFact[] = [];
+  #revision = 0;
+  #born = false;
+
+  constructor(id: string) { this.id = id; }
+
+  get fact(): InstanceFact {
+    const none: Vitals = { kind: 'gone', exitCode: null, reason: 'no process' };
+    return { id: this.id, record: this.record, vitals: this.vitals ?? none };
+  }
+
+  /** Whether nothing of it is left. */
+  get isOver(): boolean {
+    return this.record === undefined && (this.vitals === undefined || this.vitals.kind === 'gone');
+  }
+
+  land(call: Call): Landing {
+    switch (call.type) {
+      case 'launch': return this.#launch(call.birth.record);
+      case 'claim': return this.#claim(call.claim, call.seen);
+      case 'retire': return this.#retire(call.seen);
+      case 'release': {
+        if (this.record?.state === 'idle') this.faults.push('released what nobody holds');
+        if (this.record?.state === 'claimed') this.#write({ ...this.record, state: 'ending', end: call.end });
+        if (this.record) this.#kill();
+        return { kind: 'done' };
+      }
+      case 'look': return { kind: 'seen', fact: this.fact };
+      case 'close': {
+        if (this.record && this.vitals && this.vitals.kind !== 'gone') this.faults.push('forgot what still runs');
+        if (this.record) this.#write(undefined);
+        return { kind: 'done' };
+      }
+    }
+  }
+
+  /** The process moves by itself; what is gone stays gone. */
+  become(kind: 'available' | 'unavailable' | 'gone', now: number): void {
+    if (!this.vitals || this.vitals.kind === 'gone') return;
+    const startedAt = 'startedAt' in this.vitals ? this.vitals.startedAt : now;
+    if (kind === 'gone') this.vitals = { kind, exitCode: this.dying ? null : 7, reason: 'exited' };
+    else if (this.dying) return;
+    else this.vitals = kind === 'available' ? { kind, startedAt } : { kind, startedAt, reason: 'not answering' };
+    this.facts.push(this.fact);
+  }
+
+  /** The owner changes the idle timeout. */
+  amend(idleTimeoutMs: number): InstanceRecord | undefined {
+    if (this.record?.state !== 'claimed' || !this.record.claim) return undefined;
+    return this.#write({ ...this.record, claim: { ...this.record.claim, idleTimeoutMs } });
+  }
+
+  /** Somebody writes the record without changing what it says. */
+  bump(): void {
+    if (this.record) this.#write(this.record);
+  }
+
+  #launch(birth: Birth['record']): Landing {
+    if (this.#born && !this.record) return { kind: 'conflict' };
+    if (this.record) return { kind: 'done', record: this.record };
+    this.#born = true;
+    this.vitals = { kind: 'starting' };
+    const record = this.#write({ ...birth, revision: '', state: 'idle' });
+    return { kind: 'done', ...(record ? { record } : {}) };
+  }
+
+  #claim(claim: Claim, seen: string): Landing {
+    if (this.record?.state !== 'idle' || this.record.revision !== seen) return { kind: 'conflict' };
+    this.claims.push(claim);
+    const record = this.#write({ ...this.record, state: 'claimed', claim });
+    return { kind: 'done', ...(record ? { record } : {}) };
+  }
+
+  #retire(seen: string): Landing {
+    if (this.record?.state !== 'idle' || this.record.revision !== seen) return { kind: 'conflict' };
+    this.#kill();
+    this.#write(undefined);
+    return { kind: 'done' };
+  }
+
+  #kill(): void {
+    if (this.vitals && this.vitals.kind !== 'gone') this.dying = true;
+  }
+
+  #write(next: InstanceRecord | undefined): InstanceRecord | undefined {
+    this.record = next && { ...next, revision: String(++this.#revision) };
+    this.facts.push(this.fact);
+    return this.record;
+  }
+}
