@@ -37,7 +37,7 @@ export interface Assembly {
 /** Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth. Rejects where the data folder is in use. */
 export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> => {
   const { dataDir } = config;
-  mkdirSync(dataDir, { recursive: true, mode: 0o711 }); // sandboxes' own uids pass through it to what is bound for them
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const clock = systemClock();
   try {

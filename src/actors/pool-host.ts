@@ -137,7 +137,7 @@ export class PoolHost {
     }
     const phase = shown(snapshot.context, this.#deps.policy).phase;
     const phaseBefore = shown(before, this.#deps.policy).phase;
-    if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase }, 'pool moved');
+    if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase, ...startFailureOf(snapshot.context) }, 'pool moved');
     this.#deps.arm(uid, snapshot.context.deadline);
     if (snapshot.matches({ lifecycle: 'removed' })) {
       this.#actors.delete(uid);
@@ -205,6 +205,8 @@ export class PoolHost {
     this.send(uid, { type: 'REMOVED' });
   }
 }
+
+const startFailureOf = ({ breaker }: PoolContext): { readonly startFailure?: string } => (breaker.reason === '' ? {} : { startFailure: breaker.reason });
 
 const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot => ({
   record: context.record,

@@ -7,6 +7,8 @@ type Container = SandboxTemplateDocument['spec']['containers'][number];
 const DEFAULT_CPU = '1';
 const DEFAULT_MEMORY = '256Mi';
 const DEFAULT_COMMAND = ['/bin/sleep', 'infinity'];
+/** The home folder of every sandbox's user. */
+const HOME = '/home/sandbox';
 const DEFAULT_STARTUP_MS = 30_000;
 
 /** What an instance of the template is started from, every default filled in. Limits count; where unset, requests do. */
@@ -28,7 +30,7 @@ const renderContainer = (container: Container): ContainerDefinition => ({
   image: container.image,
   argv: [...(container.command ?? (container.args ? [] : DEFAULT_COMMAND)), ...(container.args ?? [])],
   env: Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value])),
-  workingDir: container.workingDir ?? '',
+  workingDir: container.workingDir ?? HOME,
   cpuCores: parseQuantity(cpuOf(container)) ?? 1,
   memoryBytes: Math.floor(parseQuantity(memoryOf(container)) ?? 0),
   ports: Object.fromEntries((container.ports ?? []).map(({ name, containerPort }) => [name, containerPort])),
