@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import type { TerminalConnection, TerminalEnd } from '../client/terminal-connection.ts';
 import type { CliContext } from './context.ts';
 import { CliFailure } from './failure.ts';
@@ -54,8 +55,13 @@ export const interact = async (
 /** Also put back when the process ends by something that nobody catches. */
 const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   if (!stdin.isTTY || !stdin.setRawMode) return () => {};
-  const raw = (on: boolean) => (): void => { stdin.setRawMode?.(on); };
-  const [enter, leave] = [raw(true), raw(false)];
+  const leave = (): void => { stdin.setRawMode?.(false); };
+  const enter = (): void => {
+    leave(); // else Node takes the terminal for raw already and does nothing
+    stdin.setRawMode?.(true);
+    // Node's raw mode still turns each line feed into carriage return and line feed, which garbles full-screen programs.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+  };
   enter();
   process.on('exit', leave);
   process.on('SIGCONT', enter); // whoever stopped us may have reset it

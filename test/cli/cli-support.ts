@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { spawn as spawnPty, type IPty } from 'node-pty';
+import type { Clock } from '../../src/contracts/clock.ts';
+import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { writeDaemonNote } from '../../src/daemon-note.ts';
+import { createHttpServer } from '../../src/http/http-server.ts';
+import { terminalUpgrades } from '../../src/http/terminal.ts';
+import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
+import { silentLog, until } from '../http/terminal-support.ts';
+import { FakeOperations, outcome } from '../support/fake-operations.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
+
+/** A terminal that the service opened: a real shell of this machine behind it. */
+export interface ServedTerminal {
+  readonly request: OpenTerminalRequest;
+  readonly pty: IPty;
+  /** As if its sandbox ended. */
+  readonly endSandbox: () => void;
+}
+
+/** The service over operations in memory, whose commands and shells run on this machine, and a data folder that names it. */
+export interface CliDaemon {
+  readonly operations: FakeOperations;
+  readonly dataDir: string;
+  readonly url: string;
+  readonly terminals: ServedTerminal[];
+  /** Sandboxes that nobody gave back. */
+  readonly left: () => readonly string[];
+  readonly stopTerminals: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number } = {}): Promise<CliDaemon> => {
+  const operations = new FakeOperations();
+  operations.runExec = runHere;
+  const [tenant, admin] = [await operations.key('default', 'default'), await operations.key('ops', 'root', 'admin')];
+  await operations.createPool(operations.authenticate(tenant), { name: 'default', templateName: 'default', replicas, labels: {}, annotations: {} });
+  const terminals: ServedTerminal[] = [];
+  const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
+  const upgrades = terminalUpgrades({ operations: { openTerminal }, log: silentLog, clock: realClock });
+  const http = createHttpServer({ operations, clock: realClock, log: silentLog, upgrade: upgrades.upgrade });
+  const { port } = await http.start({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${port}`;
+  const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+  mkdirSync(join(dataDir, 'keys'));
+  writeFileSync(join(dataDir, 'keys/tenant.key'), `${tenant}\n`, { mode: 0o600 });
+  writeFileSync(join(dataDir, 'keys/admin.key'), `${admin}\n`, { mode: 0o600 });
+  writeDaemonNote(dataDir, url); // of this very process
+  return {
+    operations, dataDir, url, terminals,
+    left: () => [...operations.sandboxes.values()].filter(({ status }) => status === 'Running').map(({ id }) => id),
+    stopTerminals: upgrades.stop,
+    close: async () => {
+      await upgrades.stop();
+      for (const { pty } of terminals) kill(pty);
+      await http.stop(1_000);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+export interface CliEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCli {
+  readonly child: ChildProcess;
+  readonly ended: Promise<CliEnd>;
+}
+
+/** The command line as a process of its own, with nothing in its environment but what is given. */
+export const startCli = (args: readonly string[], env: Readonly<Record<string, string>> = {}, input: string | undefined = ''): RunningCli => {
+  const child = spawn(process.execPath, [...CLI, ...args], { env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...env }, stdio: 'pipe' });
+  const text = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (part: string) => { text.stdout += part; });
+  child.stderr.setEncoding('utf8').on('data', (part: string) => { text.stderr += part; });
+  child.stdin.on('error', () => {});
+  if (input !== undefined) child.stdin.end(input);
+  return { child, ended: once(child, 'close').then(([code]: (number | null)[]) => ({ code: code ?? null, ...text })) };
+};
+
+export const cli = async (args: readonly string[], env: Readonly<Record<string, string>> = {}, input = ''): Promise<CliEnd> =>
+  await startCli(args, env, input).ended;
+
+/** The command line in a terminal of its own. */
+export interface CliInTerminal {
+  readonly pty: IPty;
+  readonly output: () => string;
+  readonly shows: (what: string | RegExp) => Promise<void>;
+  readonly ended: Promise<number>;
+}
+
+/** Runs `stty -g` after the command, so that `SETTINGS [...]` in the output tells whether its terminal was put back. */
+export const startCliInTerminal = (args: readonly string[], env: Readonly<Record<string, string>>, size = { cols: 90, rows: 30 }): CliInTerminal => {
+  const words = [process.execPath, ...CLI, ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
+  const pty = spawnPty('/bin/sh', ['-c', `echo "BEFORE[$(stty -g)]"; ${words}; code=$?; echo "AFTER[$(stty -g)]"; exit $code`], {
+    ...size, env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), TERM: 'xterm', ...env },
+  });
+  let output = '';
+  pty.onData((part) => { output += part; });
+  return {
+    pty,
+    output: () => output,
+    shows: async (what) => await until(`the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, () => (typeof what === 'string' ? output.includes(what) : what.test(output)), 10_000),
+    ended: new Promise((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }),
+  };
+};
+
+/** Whether the terminal's settings after the command are those from before. */
+export const terminalWasPutBack = (output: string): boolean => {
+  const [before, after] = [/BEFORE\[(.*?)\]/.exec(output)?.[1], /AFTER\[(.*?)\]/.exec(output)?.[1]];
+  return before !== undefined && before !== '' && before === after;
+};
+
+const realClock: Clock = {
+  now: () => Date.now(),
+  at: (moment, due) => {
+    const timer = setTimeout(due, moment - Date.now());
+    return () => clearTimeout(timer);
+  },
+};
+
+const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> => {
+  const [file = '', ...args] = request.argv;
+  const child = spawn(file, args, { signal, stdio: 'pipe', timeout: request.timeoutMs, killSignal: 'SIGKILL' });
+  const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
+  child.stdout.on('data', (part: Buffer) => stdout.push(part));
+  child.stderr.on('data', (part: Buffer) => stderr.push(part));
+  child.stdin.on('error', () => {}).end(request.stdin ?? '');
+  const code = await once(child, 'close').then(([exitCode]: (number | null)[]) => exitCode ?? null, () => 127);
+  return outcome({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), exitCode: code ?? 124, timedOut: code === null });
+};
+
+const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): OpenTerminal => {
+  const pty = spawnPty('/bin/bash', ['--norc', '--noprofile'], {
+    cols: request.cols, rows: request.rows, encoding: null, env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', PS1: 'INSIDE$ ', HISTFILE: '' },
+  });
+  let endSandbox = (): void => {};
+  const ended = new Promise<void>((resolve) => { endSandbox = resolve; });
+  terminals.push({ request, pty, endSandbox });
+  const stream = new Duplex({
+    read: () => pty.resume(),
+    write: (chunk: Buffer, _encoding, done) => {
+      pty.write(chunk);
+      done();
+    },
+  });
+  pty.onData((chunk: unknown) => { if (!stream.push(chunk)) pty.pause(); });
+  const exit = new Promise<number>((resolve) => {
+    pty.onExit(({ exitCode, signal }) => {
+      stream.push(null);
+      resolve(signal ? 128 + signal : exitCode);
+    });
+  });
+  return {
+    terminal: { stream, exit, resize: (cols, rows) => pty.resize(cols, rows), signal: (name) => pty.kill(`SIG${name}`), close: () => kill(pty) },
+    touch: () => {}, ended, close: () => kill(pty),
+  };
+};
+
+const kill = (pty: IPty): void => {
+  try {
+    pty.kill('SIGKILL');
+  } catch {
+    // it has ended already
+  }
+};

@@ -1,0 +1,175 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { noIdleInstance } from '../../src/model/refusals.ts';
+import { until } from '../http/terminal-support.ts';
+import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon } from './cli-support.ts';
+
+describe('sandpool run', function () {
+  this.timeout(20_000);
+  let daemon: CliDaemon;
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    daemon = await aCliDaemon();
+    env = { SANDPOOL_DATA_DIR: daemon.dataDir };
+  });
+  afterEach(() => daemon.close());
+
+  it('claims, runs, prints, gives back, and ends with the command’s exit code', async () => {
+    const end = await cli(['run', '--', 'sh', '-c', 'echo out; echo err >&2; exit 7'], env);
+    expect(end).to.deep.equal({ code: 7, stdout: 'out\n', stderr: 'err\n' });
+    expect(daemon.operations.sandboxes.size).to.equal(1);
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('hands the command’s own options on, with and without --', async () => {
+    expect((await cli(['run', 'echo', '-n', '--pool', 'x'], env)).stdout).to.equal('--pool x');
+    expect((await cli(['run', '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
+  });
+
+  it('claims from the pool and with the idle timeout that it is told', async () => {
+    const refused = await cli(['run', '--pool', 'other', '--', 'true'], env);
+    expect(refused.code).to.equal(125);
+    expect(refused.stderr).to.include('pool not found').and.to.include('there are: default');
+    await cli(['run', '--idle-timeout', '90s', '--', 'true'], env);
+    expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
+  });
+
+  it('hands its input on when told to', async () => {
+    expect((await cli(['run', '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal('HELLO');
+  });
+
+  it('ends with 124 and says so when the command takes too long', async () => {
+    const end = await cli(['run', '--timeout', '1', '--', 'sleep', '60'], env);
+    expect(end.code).to.equal(124);
+    expect(end.stderr).to.include('the command was ended after 1 s');
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('ends with 125 and says what to do when the pool is exhausted', async () => {
+    daemon.operations.failWith = noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 });
+    const end = await cli(['run', '--', 'true'], env);
+    expect(end.code).to.equal(125);
+    expect(end.stdout).to.equal('');
+    expect(end.stderr).to.include('no idle pods available in pool (POOL_EXHAUSTED)')
+      .and.include('sandpool sandboxes delete').and.include('sandpool pools update').and.include('4 of the pool');
+  });
+
+  it('ends with 125 when no command is given or the options are wrong', async () => {
+    for (const args of [['run'], ['run', '--'], ['run', '--nonsense', '--', 'true'], ['run', '--idle-timeout', 'soon', '--', 'true']]) {
+      const end = await cli(args, env);
+      expect(end.code, args.join(' ')).to.equal(125);
+      expect(end.stderr).to.not.equal('');
+    }
+    expect(daemon.operations.sandboxes.size).to.equal(0);
+  });
+
+  it('gives back when the command could not be run', async () => {
+    daemon.operations.runExec = async () => { throw new Error('broken'); };
+    const end = await cli(['run', '--', 'true'], env);
+    expect(end.code).to.equal(125);
+    expect(end.stderr).to.match(/internal error \(INTERNAL\), request [\w.-]+/);
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
+    it(`gives back on ${signal} and ends with ${code}`, async () => {
+      let running = false;
+      daemon.operations.runExec = async (_request, abort) => {
+        running = true;
+        await once(abort, 'abort');
+        throw new Error('the client left');
+      };
+      const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
+      await until('the command runs', () => running, 10_000);
+      child.kill(signal);
+      expect((await ended).code).to.equal(code);
+      expect(daemon.operations.sandboxes.size).to.equal(1);
+      expect(daemon.left()).to.deep.equal([]);
+    });
+  }
+
+  it('gives back a sandbox whose claim was under way when the signal came', async () => {
+    const claim = daemon.operations.claimSandbox;
+    let claimed = (): void => {};
+    const asked = new Promise<void>((resolve) => { claimed = resolve; });
+    let go = (): void => {};
+    const held = new Promise<void>((resolve) => { go = resolve; });
+    Object.assign(daemon.operations, {
+      claimSandbox: async (...args: Parameters<typeof claim>) => {
+        const view = await claim(...args);
+        claimed();
+        await held;
+        return view;
+      },
+    });
+    const { child, ended } = startCli(['run', '--', 'true'], env);
+    await asked;
+    child.kill('SIGINT');
+    go();
+    expect((await ended).code).to.equal(130);
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('says which sandbox is left when it can’t be given back', async () => {
+    Object.assign(daemon.operations, { deleteSandbox: async () => { throw new Error('no'); } });
+    const end = await cli(['run', '--', 'true'], env);
+    const [left] = daemon.left();
+    expect(end.code).to.equal(0);
+    expect(end.stderr).to.include(`sandpool sandboxes delete ${left}`);
+  });
+
+  it('takes a sandbox that ended by itself as given back', async () => {
+    daemon.operations.runExec = async () => {
+      daemon.operations.sandboxes.clear();
+      return { stdout: Buffer.from('x'), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: true, durationMs: 1 };
+    };
+    const end = await cli(['run', '--', 'true'], env);
+    expect(end).to.deep.equal({ code: 0, stdout: 'x', stderr: 'sandpool: the output was cut at 1 MiB\n' });
+  });
+
+  it('never shows the key to other users of the machine', async () => {
+    const key = readFileSync(`${daemon.dataDir}/keys/tenant.key`, 'utf8').trim();
+    let commandLine = '';
+    daemon.operations.runExec = async () => {
+      commandLine = readFileSync(`/proc/${running.child.pid}/cmdline`, 'utf8');
+      return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 1 };
+    };
+    const running = startCli(['run', '--', 'true'], env);
+    await running.ended;
+    expect(commandLine).to.include('run').and.not.include(key);
+  });
+
+  describe('-t', () => {
+    it('shows the command’s own output alone, whatever its arguments hold, and ends with its exit code', async () => {
+      const odd = ['a b', "it's", '"$HOME"', '`id`', '!!', 'tab\there', 'new\nline', 'é✓', '%s', '\\n', '', '*'];
+      const run = startCliInTerminal(['run', '-t', '--', 'sh', '-c', 'printf "[%s]" "$@"; exit 9', 'sh', ...odd], env);
+      expect(await run.ended).to.equal(9);
+      const shown = run.output().replace(/^[^]*?BEFORE\[.*?\]\r\n/, '').replace(/AFTER\[[^]*$/, '');
+      expect(shown).to.equal(odd.map((word) => `[${word.replace('\n', '\r\n')}]`).join(''));
+      expect(terminalWasPutBack(run.output())).to.equal(true);
+      expect(daemon.left()).to.deep.equal([]);
+    });
+
+    it('ends with 127 when there is no such command', async () => {
+      const run = startCliInTerminal(['run', '-t', '--', 'no-such-command'], env);
+      expect(await run.ended).to.equal(127);
+      expect(run.output()).to.include('not found');
+    });
+
+    it('ties the command to this terminal', async () => {
+      const run = startCliInTerminal(['run', '-t', '--', 'sh', '-c', 'test -t 0 && stty size; read line; echo "got $line"'], env, { cols: 71, rows: 17 });
+      await run.shows('17 71');
+      run.pty.write('typed\r');
+      await run.shows('got typed');
+      expect(await run.ended).to.equal(0);
+    });
+
+    it('refuses a command that is too long to be typed before it claims', async () => {
+      const end = await cli(['run', '-t', '--', 'echo', 'x'.repeat(5_000)], env);
+      expect(end.code).to.equal(125);
+      expect(end.stderr).to.include('too long');
+      expect(daemon.operations.sandboxes.size).to.equal(0);
+    });
+  });
+});
