@@ -39,7 +39,10 @@ export interface HttpServer {
   readonly server: Server;
   /** Resolves with the address once it listens; rejects where it can't. */
   start(listen: { readonly host: string; readonly port: number }): Promise<{ readonly host: string; readonly port: number }>;
-  /** Takes no more, lets what is in flight finish for `graceMs`, then cuts it. Upgraded connections are cut then too. */
+  /**
+   * Takes no more, lets what is in flight finish for `graceMs`, then cuts it, upgraded connections too. Operations that
+   * were cut are aborted and waited for, 2 s at most.
+   */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -51,8 +54,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const inFlight = new InFlight();
   const handle = createApp({ ...deps, stopping: () => stopping }).callback();
   const onRequest: RequestListener = (request, response) => {
+    if (stopping) response.shouldKeepAlive = false;
     inFlight.add(request, response);
-    void handle(request, response);
+    void handle(request, response).finally(() => inFlight.settled(response));
   };
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,
@@ -82,26 +86,52 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   };
 };
 
-/** The requests not yet answered, by connection, and the connections that are no longer HTTP. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** What the server is at: requests unanswered, operations that run, connections that are no longer HTTP. */
 class InFlight {
-  readonly #bySocket = new Map<Duplex, { readonly request: IncomingMessage; readonly response: ServerResponse }>();
+  readonly #bySocket = new Map<Duplex, Exchange>();
+  readonly #running = new Set<ServerResponse>();
   readonly upgraded = new Set<Duplex>();
+  #whenIdle: (() => void) | undefined;
 
   add(request: IncomingMessage, response: ServerResponse): void {
-    const entry = { request, response };
-    this.#bySocket.set(request.socket, entry);
+    const exchange = { request, response };
+    this.#running.add(response);
+    this.#bySocket.set(request.socket, exchange);
     response.once('close', () => {
-      if (this.#bySocket.get(request.socket) === entry) this.#bySocket.delete(request.socket);
+      if (this.#bySocket.get(request.socket) === exchange) this.#bySocket.delete(request.socket);
     });
   }
 
-  of(socket: Duplex): { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined {
+  /** The operation is over, answered or not. */
+  settled(response: ServerResponse): void {
+    this.#running.delete(response);
+    if (this.#running.size === 0) this.#whenIdle?.();
+  }
+
+  of(socket: Duplex): Exchange | undefined {
     return this.#bySocket.get(socket);
   }
 
   /** The connections end with the answers under way. */
   closeAfterAnswers(): void {
     for (const { response } of this.#bySocket.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+  }
+
+  /** Resolves once no operation runs; those whose client was cut off have been told to abort. */
+  async idle(deadlineMs: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      this.#whenIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 }
 
@@ -150,7 +180,11 @@ const stopServing = async (server: Server, inFlight: InFlight, graceMs: number):
   }, graceMs);
   await closed;
   clearTimeout(cut);
+  await inFlight.idle(ABORT_GRACE_MS);
 };
+
+/** For operations to notice that their client was cut off. */
+const ABORT_GRACE_MS = 2_000;
 
 /** Bytes that are no request, or not one in time. Where an answer to an earlier request is under way, nothing may be written in between. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {

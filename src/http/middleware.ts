@@ -20,7 +20,10 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
   try {
     await next();
   } catch (error) {
-    if (error instanceof ClientGone) return void leaveUnanswered(context);
+    if (error instanceof ClientGone || context.res.destroyed) {
+      log.debug({ requestId: context.state.requestId, route: context.state.route, err: error }, 'client-gone');
+      return void leaveUnanswered(context);
+    }
     const { status, headers, body } = errorAnswer(error, context.state.requestId);
     if (body.errorCode === 'INTERNAL') {
       log.error({ requestId: context.state.requestId, route: context.state.route, err: error }, 'request-failed');

@@ -47,7 +47,7 @@ describe('sandboxes over HTTP', () => {
     it('names the field that is wrong', async () => {
       for (const [body, field] of [
         [{ poolName: 7 }, 'poolName'], [{ poolName: null }, 'poolName'], [{ poolName: ['a'] }, 'poolName'], [{ poolName: 'a\0' }, 'poolName'],
-        [{ poolName: 'x'.repeat(513) }, 'poolName'], [{ poolName: 'shells', idleTimeout: 'soon' }, 'idleTimeout'], [{ poolName: 'shells', idleTimeout: 5 }, 'idleTimeout'],
+        [{ poolName: 'x'.repeat(513) }, 'poolName'], [{ poolName: { length: { toString: 1 } } }, 'poolName'], [{ poolName: 'shells', idleTimeout: 'soon' }, 'idleTimeout'], [{ poolName: 'shells', idleTimeout: 5 }, 'idleTimeout'],
         [{ poolName: 'shells', idleTimeout: '-5s' }, 'idleTimeout'],
       ] as const) {
         const answer = await server.tenant.post('/sandboxes', body);

@@ -100,17 +100,20 @@ export interface RawConnection {
 export const connectRaw = async (port: number): Promise<RawConnection> => {
   const socket = connect(port, '127.0.0.1');
   const chunks: Buffer[] = [];
-  let over = false;
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});
-  socket.on('close', () => { over = true; });
+  const over = new Promise<void>((resolve) => { socket.once('close', () => resolve()); });
   await once(socket, 'connect');
   const received = (): string => Buffer.concat(chunks).toString('latin1');
   return {
     socket,
     received,
     closed: async (deadlineMs = 5_000) => {
-      if (!over) await once(socket, 'close', { signal: AbortSignal.timeout(deadlineMs) });
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`the connection is still open; received: ${received()}`)), deadlineMs);
+      });
+      await Promise.race([over, late]).finally(() => clearTimeout(timer));
       return received();
     },
   };

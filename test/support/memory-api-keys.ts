@@ -5,6 +5,7 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 /** API key records in memory. `reads` counts what was asked of it. */
 export class MemoryApiKeys implements Records<ApiKeyRecord> {
   readonly records = new Map<string, ApiKeyRecord>();
+  readonly #names = new Set<string>();
   reads = 0;
 
   async list(): Promise<readonly ApiKeyRecord[]> {
@@ -13,9 +14,9 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
   }
 
   async create(draft: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
-    for (const { keyId, namespace, shortName } of this.records.values()) {
-      if (keyId === draft.keyId || (namespace === draft.namespace && shortName === draft.shortName)) throw new RecordExists();
-    }
+    const name = `${draft.namespace}/${draft.shortName}`;
+    if (this.records.has(draft.keyId) || this.#names.has(name)) throw new RecordExists();
+    this.#names.add(name);
     const record = { ...draft, revision: '1' };
     this.records.set(record.keyId, record);
     return record;
@@ -31,5 +32,6 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
   async remove(record: ApiKeyRecord): Promise<void> {
     if (this.records.get(record.keyId)?.revision !== record.revision) throw new RecordConflict();
     this.records.delete(record.keyId);
+    this.#names.delete(`${record.namespace}/${record.shortName}`);
   }
 }

@@ -5,17 +5,23 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 /** Longest name of anything that is only looked up; what is longer names nothing. */
 export const MAX_REFERENCE = 512;
 
-export const name = z.string().max(MAX_REFERENCE)
-  .refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens')
+export const name = z.string().refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens')
   .meta({ pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$', maxLength: 63 });
 
-/** Text without NUL, which no argument, variable or path can hold. */
-export const text = (longest: number) => z.string().max(longest).refine((value) => !value.includes('\0'), 'must not hold a NUL');
+/**
+ * Text of a bounded length without NUL, which no argument, variable or path can hold. (By `refine`: zod's own length
+ * checks also run on what is no text, and throw where its `length` is an object.)
+ */
+export const text = (longest: number, least = 0) => z.string()
+  .refine((value) => value.length >= least, `must be at least ${least} characters long`)
+  .refine((value) => value.length <= longest, `must be at most ${longest} characters long`)
+  .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+  .meta({ maxLength: longest, ...(least > 0 ? { minLength: least } : {}) });
 
 export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' });
 
 /** A duration as text, in milliseconds. */
-export const duration = z.string().max(64)
+export const duration = z.string()
   .refine((value) => parseDuration(value) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
   .transform((value) => parseDuration(value) ?? 0);
 

@@ -36,9 +36,10 @@ export const IdleTimeoutBody = z.object({
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const argument = text(131_071);
+const argv = z.array(argument).refine((list) => list.length >= 1 && list.length <= 1_024).meta({ minItems: 1, maxItems: 1_024 });
 
 export const ExecBody = z.object({
-  command: z.union([argument.min(1), z.array(argument).min(1).max(1_024)], {
+  command: z.union([text(131_071, 1), argv], {
     error: 'must be a command as text, or an array of 1 to 1024 arguments, without NUL and each below 128 KiB',
   }),
   timeoutSeconds: z.int().min(1).max(300).default(300),

@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { createHttpServer } from '../../src/http/http-server.ts';
+import { FakeOperations, outcome } from '../support/fake-operations.ts';
+import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/http-client.ts';
+import { rejection } from '../support/rejection.ts';
+import { aServer } from './a-server.ts';
+
+const upgrade = (protocol: string, extra = ''): string => `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${extra}\r\n`;
+
+describe('the HTTP server', () => {
+  it('says so when its address is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const operations = new FakeOperations();
+    const silent = () => {};
+    const server = createHttpServer({ operations, clock: operations.clock, log: { debug: silent, info: silent, warn: silent, error: silent } });
+    expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property('code', 'EADDRINUSE');
+    other.close();
+  });
+
+  /** A server with one command under way, which ends when told. */
+  const busyServer = async () => {
+    const server = await aServer();
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default' });
+    const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+    let finish: () => void = () => {};
+    let aborted: AbortSignal | undefined;
+    const started = new Promise<void>((begun) => {
+      server.operations.runExec = (_request, signal) => new Promise((resolve, reject) => {
+        aborted = signal;
+        signal.addEventListener('abort', () => reject(new Error('aborted')));
+        finish = () => resolve(outcome({ exitCode: 5 }));
+        begun();
+      });
+    });
+    const client = new HttpClient(server.port, server.tenant.key);
+    const answer = client.post(`/sandboxes/${json.sandbox!.sandboxId!}/exec`, { command: 'x' });
+    await started;
+    return { server, client, answer, finish: () => finish(), signal: () => aborted };
+  };
+
+  it('lets what is in flight finish when it stops, and takes no more', async () => {
+    const { server, answer, finish } = await busyServer();
+    const idle = await connectRaw(server.port);
+    idle.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(idle.socket, 'data');
+    const stopped = server.stop(10_000);
+    await idle.closed();
+    const refused = new HttpClient(server.port);
+    expect(await rejection(refused.get('/healthz'))).to.have.property('code', 'ECONNREFUSED');
+    finish();
+    const { status, headers, text } = await answer;
+    expect([status, headers.connection]).to.deep.equal([200, 'close']);
+    expect(text).to.contain('"exitCode":5');
+    await stopped;
+  });
+
+  it('cuts what does not finish in time, and aborts it', async () => {
+    const { server, answer, signal } = await busyServer();
+    const failed = rejection(answer);
+    await server.stop(50);
+    expect(await failed).to.have.property('code', 'ECONNRESET');
+    expect(signal()?.aborted).to.equal(true);
+    expect(server.log.at(-1)?.fields.path, 'its operation is over too').to.match(/exec$/);
+  });
+
+  it('answers 503 on a connection that was in use while it stops', async () => {
+    const server = await aServer();
+    const connection = await connectRaw(server.port);
+    connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n');
+    await server.anyone.get('/healthz');
+    const stopped = server.stop(10_000);
+    connection.socket.write('\r\n');
+    const answer = parseRaw(await connection.closed());
+    expect([answer.status, answer.json.errorCode, answer.headers['retry-after'], answer.headers.connection]).to.deep.equal([503, 'UNAVAILABLE', '1', 'close']);
+    await stopped;
+  });
+
+  it('hands upgrades to WebSocket over, and cuts those at the end', async () => {
+    const seen: string[] = [];
+    const server = await aServer({
+      upgrade: (request, socket) => {
+        seen.push(request.url ?? '');
+        socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      },
+    });
+    const connection = await connectRaw(server.port);
+    connection.socket.write(upgrade('websocket'));
+    await once(connection.socket, 'data');
+    expect(seen).to.deep.equal(['/healthz']);
+    await server.stop(50);
+    expect(await connection.closed()).to.equal('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+  });
+
+  it('answers a request that asks for another protocol as if it had not', async () => {
+    const server = await aServer({ upgrade: (_request, socket) => void socket.destroy() });
+    expect((await parseRaw(await exchangeRaw(server.port, upgrade('h2c', 'HTTP2-Settings: AAMA\r\nX-Request-Id: mine\r\n').replace('Upgrade\r\n', 'Upgrade, HTTP2-Settings\r\n').replace('HTTP/1.1', 'HTTP/1.0')))).status).to.equal(200);
+    const connection = await connectRaw(server.port);
+    const body = '{"poolName":"nope"}';
+    connection.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`);
+    connection.socket.write(body);
+    await once(connection.socket, 'data');
+    expect(parseRaw(connection.received()).json.errorCode).to.equal('POOL_NOT_FOUND');
+    connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(await connection.closed()).to.contain('{"status":"ok"}');
+    await server.stop();
+  });
+
+  it('answers an upgrade like any request where nothing takes upgrades', async () => {
+    const server = await aServer();
+    const connection = await connectRaw(server.port);
+    connection.socket.write(upgrade('websocket'));
+    await once(connection.socket, 'data');
+    expect(parseRaw(connection.received()).status).to.equal(200);
+    connection.socket.destroy();
+    await server.stop();
+  });
+});
