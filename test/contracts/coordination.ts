@@ -1,0 +1,135 @@
+import { expect } from 'chai';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import { ALICE } from '../support/instance-orders.ts';
+
+export interface CoordinationUnderTest {
+  readonly coordination: Coordination;
+  /** Lets so many ms go by. */
+  advance(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const BOB = { ...ALICE, user: 'bob' };
+
+/** What every coordination promises. `make` gives an empty one. */
+export const coordinationSuite = (name: string, make: () => Promise<CoordinationUnderTest>): void => {
+  describe(`Coordination: ${name}`, () => {
+    let under: CoordinationUnderTest;
+    let coordination: Coordination;
+
+    beforeEach(async () => {
+      under = await make();
+      coordination = under.coordination;
+    });
+    afterEach(() => under.close());
+
+    describe('quota', () => {
+      const reserve = (entry: string, amount = 1, limit = 3) => coordination.reserve(ALICE, 'sandboxes', { name: entry, amount, limit });
+
+      it('takes up to the limit, then no more', async () => {
+        expect([await reserve('a'), await reserve('b'), await reserve('c'), await reserve('d')]).to.deep.equal([true, true, true, false]);
+      });
+
+      it('never passes the limit, however many reserve at once', async () => {
+        const taken = await Promise.all(Array.from({ length: 64 }, (_, n) => reserve(`n${n}`, 1, 10)));
+
+        expect(taken.filter(Boolean)).to.have.length(10);
+      });
+
+      it('counts a name once', async () => {
+        await reserve('a', 3);
+
+        expect(await reserve('a', 3)).to.equal(true);
+        expect(await reserve('b')).to.equal(false);
+      });
+
+      it('replaces the amount of a name', async () => {
+        await reserve('a', 3);
+        await reserve('a', 1);
+
+        expect(await reserve('b', 2)).to.equal(true);
+        expect(await reserve('b', 3)).to.equal(false);
+      });
+
+      it('keeps what a name had when its new amount is refused', async () => {
+        await reserve('a', 2);
+
+        expect(await reserve('a', 4)).to.equal(false);
+        expect(await reserve('b', 2)).to.equal(false);
+        expect(await reserve('b', 1)).to.equal(true);
+      });
+
+      it('takes nothing at a limit of 0', async () => {
+        expect(await reserve('a', 1, 0)).to.equal(false);
+      });
+
+      it('gives back what is released, once', async () => {
+        await reserve('a', 2);
+        await reserve('b', 1);
+
+        await coordination.release(ALICE, 'sandboxes', 'a');
+        await coordination.release(ALICE, 'sandboxes', 'a');
+        await coordination.release(ALICE, 'sandboxes', 'never');
+        await coordination.release(BOB, 'pools', 'b');
+
+        expect(await reserve('c', 3)).to.equal(false);
+        expect(await reserve('c', 2)).to.equal(true);
+      });
+
+      it('keeps tenants and resources apart', async () => {
+        await reserve('a', 3);
+
+        expect(await coordination.reserve(BOB, 'sandboxes', { name: 'a', amount: 3, limit: 3 })).to.equal(true);
+        expect(await coordination.reserve(ALICE, 'pools', { name: 'a', amount: 3, limit: 3 })).to.equal(true);
+        await coordination.release(ALICE, 'pools', 'a');
+        expect(await reserve('b')).to.equal(false);
+      });
+    });
+
+    describe('tokens', () => {
+      it('stands for its value once', async () => {
+        const token = await coordination.issueToken('sandbox-1', 30_000);
+
+        expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
+        expect(await coordination.redeemToken(token)).to.equal(undefined);
+      });
+
+      it('gives its value to one of many that redeem it at once', async () => {
+        const token = await coordination.issueToken('x', 30_000);
+
+        const values = await Promise.all(Array.from({ length: 16 }, () => coordination.redeemToken(token)));
+
+        expect(values.filter((value) => value === 'x')).to.have.length(1);
+      });
+
+      it('is worth nothing once its time has passed', async () => {
+        const token = await coordination.issueToken('x', 30_000);
+        const other = await coordination.issueToken('y', 60_000);
+
+        await under.advance(30_000);
+
+        expect(await coordination.redeemToken(token)).to.equal(undefined);
+        expect(await coordination.redeemToken(other)).to.equal('y');
+      });
+
+      it('knows no others', async () => {
+        for (const token of ['', 'guess', '__proto__']) expect(await coordination.redeemToken(token)).to.equal(undefined);
+      });
+
+      it('is of at least 128 bits, fit for an URL, and never the same', async () => {
+        const tokens = await Promise.all(Array.from({ length: 500 }, () => coordination.issueToken('same', 30_000)));
+
+        expect(new Set(tokens)).to.have.property('size', 500);
+        for (const token of tokens) expect(token).to.match(/^[A-Za-z0-9_-]{22,256}$/);
+      });
+    });
+
+    it('holds the lease of each shard', () => {
+      for (const shard of [0, 15]) {
+        const lease = coordination.lease(shard);
+        expect(lease?.held()).to.equal(true);
+        expect(lease?.epoch).to.be.a('number');
+      }
+    });
+  });
+};

@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import type { FinishedFilter, History } from '../../src/contracts/history.ts';
+import type { FinishedSandbox } from '../../src/model/sandbox.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { ALICE } from '../support/instance-orders.ts';
+
+export interface HistoryUnderTest {
+  readonly history: History;
+  close(): Promise<void>;
+}
+
+const BOB: Tenant = { namespace: 'alpha', team: 'alpha', user: 'bob' };
+const CAROL: Tenant = { namespace: 'beta', team: 'beta', user: 'carol' };
+
+/** 2023-11-14 */
+const T0 = 1_700_000_000_000;
+
+export const aFinished = (part: Partial<FinishedSandbox> = {}): FinishedSandbox => ({
+  id: v7(), poolUid: 'pool-uid', poolName: 'default', owner: ALICE, claimedAt: T0, startedAt: T0 - 500, terminatedAt: T0 + 60_000,
+  recycledAt: T0 + 60_100, cpu: '1', memory: '128Mi', containerImages: { main: 'host' }, endReason: 'deleted', exitCode: null, ...part,
+});
+
+/** What every history promises. `make` gives an empty one that keeps all. */
+export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>): void => {
+  describe(`History: ${name}`, () => {
+    let under: HistoryUnderTest;
+    let history: History;
+    const open = async () => {
+      under = await make();
+      history = under.history;
+    };
+    const record = async (finished: readonly FinishedSandbox[]) => { await Promise.all(finished.map((one) => history.record(one))); };
+    const idsOf = async (filter: FinishedFilter, page = { offset: 0, limit: 1_000 }) => {
+      const { items, total } = await history.list(filter, page);
+      return { ids: items.map(({ id }) => id), total };
+    };
+
+    describe('one by one', () => {
+      beforeEach(open);
+      afterEach(() => under.close());
+
+      it('is empty at first', async () => {
+        expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
+      });
+
+      it('gives back what was recorded, whole', async () => {
+        const finished = aFinished({ exitCode: 137, endReason: 'killed', containerImages: { main: 'ä"', side: 'x' } });
+
+        await history.record(finished);
+
+        expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [finished], total: 1 });
+      });
+
+      it('keeps a start that is not known as not known', async () => {
+        await history.record(aFinished({ startedAt: undefined }));
+
+        const [item] = (await history.list({}, { offset: 0, limit: 1 })).items;
+
+        expect(item?.startedAt).to.equal(undefined);
+      });
+
+      it('counts an id once, and keeps its first record', async () => {
+        const first = aFinished();
+        await history.record(first);
+
+        await record([{ ...first, endReason: 'lost' }, { ...first, owner: CAROL, poolName: 'other' }]);
+
+        expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [first], total: 1 });
+        expect(await history.list({ owner: CAROL }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
+      });
+
+      it('lists the newest claim first, whatever the order of ends and of records', async () => {
+        const late = aFinished({ claimedAt: T0 + 3, terminatedAt: T0 + 10 });
+        const early = aFinished({ claimedAt: T0 + 1, terminatedAt: T0 + 99 });
+        const middle = aFinished({ claimedAt: T0 + 2, terminatedAt: T0 + 50 });
+
+        await record([middle, late, early]);
+
+        expect((await idsOf({})).ids).to.deep.equal([late.id, middle.id, early.id]);
+      });
+
+      it('lists the higher id first among claims of the same moment', async () => {
+        const same = Array.from({ length: 5 }, () => aFinished());
+        await record(same.toReversed());
+
+        expect((await idsOf({})).ids).to.deep.equal(same.map(({ id }) => id).toSorted().toReversed());
+      });
+
+      it('answers the total alone for a limit of 0, and for an offset past the end', async () => {
+        await record([aFinished(), aFinished()]);
+
+        expect(await history.list({}, { offset: 0, limit: 0 })).to.deep.equal({ items: [], total: 2 });
+        expect(await history.list({}, { offset: 2, limit: 20 })).to.deep.equal({ items: [], total: 2 });
+        expect(await history.list({}, { offset: 999_999_999, limit: 20 })).to.deep.equal({ items: [], total: 2 });
+      });
+
+      it('pages exactly through thousands, also where few of them match', async () => {
+        const rows = Array.from({ length: 6_000 }, (_, n) => aFinished({
+          claimedAt: T0 + n, terminatedAt: T0 + n + 1, poolName: n % 1_000 === 0 ? 'rare' : 'default',
+        }));
+        const oldest = aFinished({ claimedAt: T0 - 1, terminatedAt: T0 + 10_000, poolName: 'old' });
+        await record([...rows, oldest]);
+
+        const deep = await idsOf({ owner: ALICE, poolName: 'default' }, { offset: 5_000, limit: 900 });
+        expect(deep.total).to.equal(5_994);
+        expect(deep.ids).to.deep.equal(rows.filter(({ poolName }) => poolName === 'default').toReversed().slice(5_000, 5_900).map(({ id }) => id));
+        expect((await idsOf({ poolName: 'rare' })).ids).to.deep.equal([5, 4, 3, 2, 1, 0].map((n) => rows[n * 1_000]?.id));
+        expect((await idsOf({ poolName: 'rare' }, { offset: 4, limit: 1 })).ids).to.deep.equal([rows[1_000]?.id]);
+        expect(await idsOf({ owner: ALICE, since: T0 + 10_000 })).to.deep.equal({ ids: [oldest.id], total: 1 });
+      });
+    });
+
+    describe('filters', () => {
+      const rows = [ALICE, BOB, CAROL].flatMap((owner, o) => ['default', 'big'].flatMap((poolName, p) => [0, 1, 2].map((n) =>
+        aFinished({ owner, poolName, claimedAt: T0 + n * 10 + o, terminatedAt: T0 + n * 1_000_000 + p }))));
+      const cases: readonly FinishedFilter[] = [
+        {}, { owner: ALICE }, { owner: BOB, poolName: 'big' }, { owner: ALICE, since: T0 + 1_000_000 },
+        { owner: ALICE, poolName: 'big', since: T0 + 1_000_001 }, { owner: ALICE, since: T0 + 1 }, { owner: ALICE, team: 'alpha' },
+        { owner: ALICE, team: 'beta' }, { namespace: 'alpha' }, { team: 'beta' }, { user: 'bob' }, { namespace: 'alpha', user: 'carol' },
+        { namespace: 'alpha', team: 'alpha', user: 'bob' }, { poolName: 'big' }, { poolName: 'none' }, { namespace: 'beta', poolName: 'default' },
+        { since: T0 + 1_000_000 }, { since: T0 + 1_000_001 }, { since: T0 + 9_000_000 }, { namespace: 'alpha', since: T0 + 2_000_000 },
+        { team: 'alpha', poolName: 'big', since: T0 + 1_000_001 }, { since: 0 },
+      ];
+      const matches = ({ owner, since, ...rest }: FinishedFilter) => (row: FinishedSandbox): boolean =>
+        [owner ?? {}, rest].every((wanted) => Object.entries(wanted).every(([field, value]) =>
+          (field === 'poolName' ? row.poolName : Object.entries(row.owner).find(([part]) => part === field)?.[1]) === value))
+        && row.terminatedAt >= (since ?? 0);
+
+      before(async () => {
+        await open();
+        await record(rows);
+      });
+      after(() => under.close());
+
+      for (const filter of cases) {
+        it(`finds exactly what matches ${JSON.stringify(filter)}, in pages`, async () => {
+          const wanted = rows.filter(matches(filter))
+            .toSorted((a, b) => b.claimedAt - a.claimedAt || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
+
+          expect(await idsOf(filter)).to.deep.equal({ ids: wanted, total: wanted.length });
+          const pages: string[] = [];
+          for (let offset = 0; offset <= wanted.length; offset += 2) {
+            const { ids, total } = await idsOf(filter, { offset, limit: 2 });
+            expect(total).to.equal(wanted.length);
+            pages.push(...ids);
+          }
+          expect(pages).to.deep.equal(wanted);
+        });
+      }
+    });
+  });
+};

@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
+import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+
+export interface InstanceRecordsUnderTest {
+  readonly records: InstanceRecords;
+  close(): Promise<void>;
+}
+
+/** What every instance table promises. `make` gives an empty one. */
+export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceRecordsUnderTest>): void => {
+  describe(`InstanceRecords: ${name}`, () => {
+    let under: InstanceRecordsUnderTest;
+    let records: InstanceRecords;
+
+    beforeEach(async () => {
+      under = await make();
+      records = under.records;
+    });
+    afterEach(() => under.close());
+
+    const born = async () => {
+      const order = anOrder();
+      return records.birth(order.record, order.definition);
+    };
+    const claimed = async () => {
+      const record = await born();
+      return records.claim(record.id, aClaim(), record.revision);
+    };
+    const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
+
+    it('gives back what was born, whole, with its definition', async () => {
+      const definition = aDefinition({ argv: ['echo', 'ä"\u0001\\'], env: { A: 'b' }, ports: { web: 80 } }, { network: 'host', idleTimeoutMs: 5 });
+      const order = anOrder(definition);
+
+      const record = await records.birth(order.record, definition);
+
+      expect(record).to.deep.equal({ ...order.record, state: 'idle', revision: record.revision });
+      expect(await records.read(record.id)).to.deep.equal({ record, definition });
+      expect(await records.all()).to.deep.equal([{ record, definition }]);
+    });
+
+    it('knows nothing of an id that was never born', async () => {
+      const id = v7();
+
+      expect(await records.read(id)).to.equal(undefined);
+      expect(await records.all()).to.deep.equal([]);
+      await refused(records.claim(id, aClaim(), '1'));
+      await refused(records.amend(id, 1, '1'));
+      await refused(records.retire(id, '1'));
+      expect(await records.release(id, { reason: 'deleted', exitCode: null })).to.equal(undefined);
+      await records.forget(id);
+    });
+
+    it('refuses a second birth of an id, and keeps the first', async () => {
+      const order = anOrder();
+      const first = await records.birth(order.record, order.definition);
+
+      await refused(records.birth({ ...order.record, poolName: 'other' }, order.definition));
+
+      expect((await records.read(first.id))?.record).to.deep.equal(first);
+    });
+
+    it('claims an idle record with all of the claim, and moves the revision', async () => {
+      const idle = await born();
+      const claim = aClaim({ idleTimeoutMs: 60_000, maxLifetimeMs: 0 });
+
+      const record = await records.claim(idle.id, claim, idle.revision);
+
+      expect(record).to.deep.equal({ ...idle, state: 'claimed', claim, revision: record.revision });
+      expect(record.revision).to.not.equal(idle.revision);
+      expect((await records.read(idle.id))?.record).to.deep.equal(record);
+    });
+
+    it('gives exactly one of 64 claims at once the record', async () => {
+      const idle = await born();
+      const claims = Array.from({ length: 64 }, (_, user) => aClaim({ owner: { namespace: 'n', team: 't', user: `u${user}` } }));
+
+      const outcomes = await Promise.allSettled(claims.map((claim) => records.claim(idle.id, claim, idle.revision)));
+
+      const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+      const lost = outcomes.filter((outcome) => outcome.status === 'rejected' && outcome.reason instanceof RecordConflict);
+      expect([won.length, lost.length]).to.deep.equal([1, 63]);
+      expect((await records.read(idle.id))?.record).to.deep.equal(won[0]);
+    });
+
+    it('gives each instance to either its claim or its retirement, never both', async () => {
+      const idle = await Promise.all(Array.from({ length: 32 }, born));
+
+      const rounds = await Promise.all(idle.map(async ({ id, revision }, index) => {
+        const claim = () => records.claim(id, aClaim(), revision);
+        const retire = () => records.retire(id, revision);
+        const [first, second] = await Promise.allSettled(index % 2 === 0 ? [claim(), retire()] : [retire(), claim()]);
+        return { wins: [first, second].filter(({ status }) => status === 'fulfilled').length, left: await records.read(id), claimWon: (index % 2 === 0 ? first : second).status === 'fulfilled' };
+      }));
+
+      for (const { wins, left, claimWon } of rounds) {
+        expect(wins).to.equal(1);
+        expect(left?.record.state).to.equal(claimWon ? 'claimed' : undefined);
+      }
+    });
+
+    it('refuses a claim at a revision that is not the record’s', async () => {
+      const idle = await born();
+
+      for (const seen of [`${idle.revision}0`, '', 'nonsense', '-1']) await refused(records.claim(idle.id, aClaim(), seen));
+
+      expect((await records.read(idle.id))?.record).to.deep.equal(idle);
+    });
+
+    it('refuses to claim what is claimed, also at its present revision', async () => {
+      const mine = await claimed();
+
+      await refused(records.claim(mine.id, aClaim(), mine.revision));
+
+      expect((await records.read(mine.id))?.record).to.deep.equal(mine);
+    });
+
+    it('amends the idle timeout of a claimed record at its revision', async () => {
+      const mine = await claimed();
+
+      const record = await records.amend(mine.id, 90_000, mine.revision);
+
+      expect(record).to.deep.equal({ ...mine, revision: record.revision, claim: { ...mine.claim, idleTimeoutMs: 90_000 } });
+      await refused(records.amend(mine.id, 1, mine.revision));
+      expect((await records.read(mine.id))?.record).to.deep.equal(record);
+    });
+
+    it('refuses to amend what is not claimed', async () => {
+      const idle = await born();
+      const mine = await claimed();
+      const ending = await records.release(mine.id, { reason: 'deleted', exitCode: null });
+
+      await refused(records.amend(idle.id, 1, idle.revision));
+      await refused(records.amend(mine.id, 1, ending?.revision ?? ''));
+    });
+
+    it('retires an idle record for good, and never a claimed one', async () => {
+      const idle = await born();
+      const mine = await claimed();
+
+      await records.retire(idle.id, idle.revision);
+      await refused(records.retire(idle.id, idle.revision));
+      await refused(records.retire(mine.id, mine.revision));
+
+      expect((await records.all()).map(({ record }) => record)).to.deep.equal([mine]);
+    });
+
+    it('releases a claimed record whatever its revision, and keeps the claim', async () => {
+      const mine = await claimed();
+      await records.amend(mine.id, 5, mine.revision);
+
+      const record = await records.release(mine.id, { reason: 'idle-timeout', exitCode: 137 });
+
+      expect(record?.state).to.equal('ending');
+      expect(record?.end).to.deep.equal({ reason: 'idle-timeout', exitCode: 137 });
+      expect(record?.claim?.owner).to.deep.equal(mine.claim?.owner);
+      expect(record?.revision).to.not.equal(mine.revision);
+      expect((await records.read(mine.id))?.record).to.deep.equal(record);
+    });
+
+    it('keeps the first end that was noted, and its revision', async () => {
+      const mine = await claimed();
+      const first = await records.release(mine.id, { reason: 'deleted', exitCode: null });
+
+      const second = await records.release(mine.id, { reason: 'exited', exitCode: 3 });
+
+      expect(second).to.deep.equal(first);
+      expect((await records.read(mine.id))?.record.end).to.deep.equal({ reason: 'deleted', exitCode: null });
+    });
+
+    it('refuses to release what was never claimed', async () => {
+      const idle = await born();
+
+      await refused(records.release(idle.id, { reason: 'deleted', exitCode: null }));
+
+      expect((await records.read(idle.id))?.record).to.deep.equal(idle);
+    });
+
+    it('forgets a record in any state, once and again', async () => {
+      const idle = await born();
+      const mine = await claimed();
+
+      for (const { id } of [idle, mine, mine]) await records.forget(id);
+
+      expect(await records.all()).to.deep.equal([]);
+    });
+
+    it('lists more than one page of records', async () => {
+      const made = await Promise.all(Array.from({ length: 1_203 }, born));
+
+      const all = await records.all();
+
+      expect(all.map(({ record }) => record.id).toSorted()).to.deep.equal(made.map(({ id }) => id).toSorted());
+    });
+  });
+};

@@ -1,0 +1,169 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { RecordExists, type Records, type RecordStore } from '../../src/contracts/record-store.ts';
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../../src/model/api-key.ts';
+import type { PoolRecord } from '../../src/model/pool.ts';
+import type { TemplateRecord } from '../../src/model/template.ts';
+import { ALICE, aDefinition } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+
+export interface RecordStoreUnderTest {
+  readonly store: RecordStore;
+  close(): Promise<void>;
+}
+
+type Draft<T> = Omit<T, 'revision'>;
+
+const aTemplate = (part: Partial<TemplateRecord> = {}): Draft<TemplateRecord> => ({
+  name: `t-${v7()}`, version: '1', createdAt: 1_700_000_000_000, ...part,
+  document: {
+    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'small' },
+    spec: { description: 'ä"\u0001', containers: [{ name: 'main', image: 'host', command: ['sleep', 'infinity'] }] },
+  },
+});
+
+const aPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> => ({
+  uid: v7(), name: `p-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, replicas: 2, templateName: 'small', templateVersion: '1',
+  labels: { a: 'b' }, annotations: {}, definition: aDefinition(), updateRevision: 'r1',
+  breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: false, ...part,
+});
+
+const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
+  keyId: v7(), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
+  hash: 'ab'.repeat(32), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
+});
+
+/** What every store of records promises. `make` gives an empty one. */
+export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUnderTest>): void => {
+  describe(`RecordStore: ${name}`, () => {
+    let under: RecordStoreUnderTest;
+
+    beforeEach(async () => { under = await make(); });
+    afterEach(() => under.close());
+
+    recordsSuite<TemplateRecord>('templates', {
+      records: () => under.store.templates, draft: aTemplate, changed: (record) => ({ ...record, version: '2' }),
+      clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) }, neighbours: {},
+    });
+    recordsSuite<PoolRecord>('pools', {
+      records: () => under.store.pools, draft: aPool, changed: (record) => ({ ...record, replicas: 9, deleting: 'force' }),
+      clashes: {
+        'namespace and name': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
+        uid: ({ uid }) => aPool({ uid }),
+      },
+      neighbours: { 'the same name in another namespace': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
+    });
+    recordsSuite<ApiKeyRecord>('apiKeys', {
+      records: () => under.store.apiKeys, draft: anApiKey, changed: (record) => ({ ...record, expiresAt: 5 }),
+      clashes: {
+        keyId: ({ keyId }) => anApiKey({ keyId }),
+        'namespace and shortName': ({ shortName }) => anApiKey({ shortName }),
+      },
+      neighbours: { 'the same shortName in another namespace': ({ shortName }) => anApiKey({ shortName, namespace: 'beta' }) },
+    });
+  });
+};
+
+interface Kind<T extends { readonly revision: string }> {
+  readonly records: () => Records<T>;
+  readonly draft: () => Draft<T>;
+  readonly changed: (record: T) => T;
+  /** By what is taken: a draft that must be refused beside the record. */
+  readonly clashes: Readonly<Record<string, (record: T) => Draft<T>>>;
+  readonly neighbours: Readonly<Record<string, (record: T) => Draft<T>>>;
+}
+
+const recordsSuite = <T extends { readonly revision: string }>(kind: string, { records, draft, changed, clashes, neighbours }: Kind<T>): void => {
+  describe(kind, () => {
+    const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
+
+    it('lists what was created, whole', async () => {
+      const [first, second] = [draft(), draft()];
+
+      const made = [await records().create(first), await records().create(second)];
+
+      expect(made[0]).to.deep.equal({ ...first, revision: made[0]?.revision });
+      expect(await records().list()).to.have.deep.members(made);
+    });
+
+    for (const [what, clash] of Object.entries(clashes)) {
+      it(`refuses to create another with the same ${what}, and keeps the first`, async () => {
+        const first = await records().create(draft());
+
+        expect(await rejection(records().create(clash(first)))).to.be.instanceOf(RecordExists);
+
+        expect(await records().list()).to.deep.equal([first]);
+      });
+    }
+
+    for (const [what, neighbour] of Object.entries(neighbours)) {
+      it(`takes ${what}`, async () => {
+        const first = await records().create(draft());
+
+        await records().create(neighbour(first));
+
+        expect(await records().list()).to.have.length(2);
+      });
+    }
+
+    it('lets exactly one of 16 creations of the same record at once through', async () => {
+      const wanted = draft();
+
+      const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => records().create(wanted)));
+
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+      expect(await records().list()).to.have.length(1);
+    });
+
+    it('updates at the revision seen, and moves it', async () => {
+      const first = await records().create(draft());
+
+      const second = await records().update(changed(first));
+
+      expect(second).to.deep.equal({ ...changed(first), revision: second.revision });
+      expect(second.revision).to.not.equal(first.revision);
+      expect(await records().list()).to.deep.equal([second]);
+    });
+
+    it('refuses to update or remove what has moved on', async () => {
+      const first = await records().create(draft());
+      const second = await records().update(changed(first));
+
+      await refused(records().update(first));
+      await refused(records().remove(first));
+
+      expect(await records().list()).to.deep.equal([second]);
+    });
+
+    it('lets exactly one of 16 updates at the same revision through', async () => {
+      const first = await records().create(draft());
+
+      const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => records().update(changed(first))));
+
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+    });
+
+    it('removes at the revision seen; then it is gone for all', async () => {
+      const record = await records().create(draft());
+
+      await records().remove(record);
+
+      await refused(records().remove(record));
+      await refused(records().update(record));
+      expect(await records().list()).to.deep.equal([]);
+    });
+
+    it('never takes a record made again for the one that was removed', async () => {
+      const wanted = draft();
+      const first = await records().create(wanted);
+      await records().remove(first);
+
+      const again = await records().create(wanted);
+
+      await refused(records().update(first));
+      await refused(records().remove(first));
+      expect(await records().list()).to.deep.equal([again]);
+    });
+  });
+};

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Database, type DatabaseOptions, openDatabase } from '../../../src/embedded/database.ts';
+import { TestClock } from '../../support/test-clock.ts';
+
+export const quietLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+export const aFolder = (): string => mkdtempSync(join(tmpdir(), 'sandpool-store-'));
+
+export interface OpenFile {
+  readonly database: Database;
+  readonly path: string;
+  readonly clock: TestClock;
+  /** Also removes the file. */
+  close(): Promise<void>;
+}
+
+/** A database of its own in a folder of its own. */
+export const aDatabase = async (options: Partial<DatabaseOptions> = {}, folder = aFolder()): Promise<OpenFile> => {
+  const path = join(folder, 'sandpool.db');
+  const clock = new TestClock();
+  const database = await openDatabase(path, { log: quietLog, clock, ...options });
+  return {
+    database, path, clock,
+    close: async () => {
+      await database.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};

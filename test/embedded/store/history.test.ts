@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import { sqliteHistory, SWEEP_PAUSE_MS, SWEEP_ROWS } from '../../../src/embedded/history.ts';
+import { aFinished, historySuite } from '../../contracts/history.ts';
+import { aDatabase, type OpenFile, quietLog } from './a-database.ts';
+
+const RETENTION_MS = 3_600_000;
+
+historySuite('SQLite', async () => {
+  const { database, clock, close } = await aDatabase();
+  return { history: sqliteHistory(database, { clock, log: quietLog, retentionMs: RETENTION_MS }), close };
+});
+
+describe('retention of the history', () => {
+  let file: OpenFile;
+  const make = () => sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS });
+
+  beforeEach(async () => { file = await aDatabase(); });
+  afterEach(() => file.close());
+
+  /** Moves the clock past the next step, and waits until that step has armed the one after it, if it does. */
+  const step = async (ms: number) => {
+    const before = await file.database.run('history.totalOfAny', null, null, null, null, 0);
+    file.clock.advance(ms);
+    const after = await file.database.run('history.totalOfAny', null, null, null, null, 0); // behind the step's own call
+    return Number(before[0]?.[0]) - Number(after[0]?.[0]);
+  };
+
+  it('forgets what ended longer ago than retention, in small steps, and keeps the rest', async () => {
+    const history = make();
+    const old = file.clock.now() - RETENTION_MS - 1;
+    const rows = Array.from({ length: 2 * SWEEP_ROWS + 50 }, (_, n) => aFinished({ terminatedAt: old - n, poolName: `p${n % 3}` }));
+    const kept = aFinished({ claimedAt: old - 9, terminatedAt: file.clock.now() - RETENTION_MS + 10_000 });
+    await Promise.all([...rows, kept].map((row) => history.record(row)));
+
+    history.start();
+    const steps = [await step(0), await step(1_000), await step(1_000), await step(1_000)];
+    await history.stop();
+
+    expect(steps).to.deep.equal([SWEEP_ROWS, SWEEP_ROWS, 50, 0]);
+    expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [kept], total: 1 });
+    expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
+  });
+
+  it('looks again as time goes by', async () => {
+    const history = make();
+    await history.record(aFinished({ terminatedAt: file.clock.now() }));
+    history.start();
+
+    const early = await step(RETENTION_MS);
+    const late = await step(SWEEP_PAUSE_MS);
+    await history.stop();
+
+    expect([early, late]).to.deep.equal([0, 1]);
+  });
+
+  it('forgets nothing once it was stopped', async () => {
+    const history = make();
+    await history.record(aFinished({ terminatedAt: 5 }));
+    history.start();
+    await history.stop();
+
+    expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
+  });
+
+  it('leaves no group behind when its last row goes', async () => {
+    const history = make();
+    await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(aFinished({ terminatedAt: 5 + n, poolName: `p${n}` }))));
+    history.start();
+    await step(0);
+    await history.stop();
+
+    await history.record(aFinished({ poolName: 'p3', terminatedAt: file.clock.now() }));
+    expect((await history.list({ poolName: 'p3' }, { offset: 0, limit: 20 })).total).to.equal(1);
+  });
+});

@@ -1,0 +1,8 @@
+import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
+import { recordStoreSuite } from '../../contracts/record-store.ts';
+import { aDatabase } from './a-database.ts';
+
+recordStoreSuite('SQLite', async () => {
+  const { database, close } = await aDatabase();
+  return { store: sqliteRecordStore(database), close };
+});
