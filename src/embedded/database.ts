@@ -156,6 +156,6 @@ const workerModule = (): URL => {
   if (!import.meta.url.endsWith('.ts')) return new URL('./database-worker.js', import.meta.url);
   const source = new URL('./database-worker.ts', import.meta.url);
   if ('typescript' in process.features && process.features.typescript !== false) return source;
-  const loader = import.meta.resolve('tsx/esm/api');
-  return new URL(`data:text/javascript,import { register } from '${loader}'; register(); await import('${source.href}');`);
+  return new URL(`data:text/javascript,import { register } from 'node:module';
+    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll('\n', ' '));
 };
