@@ -1,0 +1,13 @@
+import { killRounds } from '../test/support/kill-rounds.ts';
+
+const [rounds = '100', seedText = ''] = process.argv.slice(2);
+const seed = seedText === '' ? Math.floor(Math.random() * 2 ** 32) : Number(seedText);
+console.log(`${rounds} rounds, seed ${seed}`);
+const damage = await killRounds({
+  rounds: Number(rounds),
+  seed,
+  onRound: (round, victim, { claims, deletes, running }) =>
+    { console.log(`round ${round + 1}: killed ${victim}; ${claims} claims and ${deletes} deletes acknowledged, ${running} running afterwards`); },
+});
+console.log(`lost ${damage.lost}, owned twice ${damage.ownedTwice}, orphans ${damage.orphans}, dead ${damage.dead}`);
+process.exitCode = Object.values(damage).every((count) => count === 0) ? 0 : 1;
