@@ -8,8 +8,6 @@ import { EmbeddedSandboxDriver, type EmbeddedDriverOptions } from '../../src/emb
 import type { InstanceNote, RunningNote } from '../../src/embedded/spawner/notes.ts';
 import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
-import { SpawnerLink } from '../../src/embedded/spawner-link.ts';
-import { connectSpawner } from '../../src/embedded/spawner-process.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
@@ -60,8 +58,8 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     noteOf: (id) => JSON.parse(fileOf(id, 'note.json')) as InstanceNote,
     runningOf: (id) => JSON.parse(fileOf(id, 'running.json')) as RunningNote,
     close: async () => {
+      await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
-      if (existsSync(join(dataDir, 'run')) && readdirSync(join(dataDir, 'run')).length > 0) await endAll(dataDir, options);
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
@@ -88,20 +86,17 @@ const linkOf = (path: string): string => {
   }
 };
 
-const endAll = async (dataDir: string, options: EmbeddedDriverOptions): Promise<void> => {
-  const socket = await connectSpawner({ dataDir, command: SPAWNER_COMMAND });
-  const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts } = options;
-  let lost: () => void = () => {};
-  const over = new Promise<void>((resolve) => { lost = resolve; });
-  const link = new SpawnerLink(socket, quietLog, { fact: () => {}, lost: () => lost() });
-  await link.greet({ launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts });
-  await eventually(async () => {
-    const instances = await link.list();
-    for (const { id } of instances) link.kill(id);
-    return instances.length === 0;
+/** Kills the sandboxes themselves; the spawner cleans up after them. */
+const endAll = async (folder: string): Promise<void> => {
+  await eventually(() => {
+    const ids = existsSync(folder) ? readdirSync(folder) : [];
+    for (const id of ids) {
+      const path = join(folder, id, 'running.json');
+      const running = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunningNote) : undefined;
+      if (running && isAlive(running.init)) process.kill(running.init.pid, 'SIGKILL');
+    }
+    return ids.length === 0;
   }, 'all sandboxes are gone');
-  link.leave();
-  await over;
 };
 
 /** Nothing of the instance runs any more. */

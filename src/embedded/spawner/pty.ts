@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, writeSync } from 'node:fs';
+import { closeSync, readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { ReadStream } from 'node:tty';
 
@@ -34,6 +34,8 @@ const HANG_UP_PATIENCE_MS = 500;
 const STUBBORN_MS = 2_000;
 /** From the command's end to the end of its terminal, while somebody reads. */
 const DRAIN_MS = 1_000;
+/** What a terminal holds at most, about. */
+const KERNEL_BYTES = 16 << 10;
 
 /** A pseudo-terminal and the command that has it as standard input, output and error. */
 export class Pty {
@@ -66,9 +68,10 @@ export class Pty {
     if (order && 'end' in order) order.on('error', () => {}).end(command.order);
     this.#stream = new ReadStream(master);
     this.#stream.on('data', (bytes) => events.output(Buffer.from(bytes)));
-    // The last holder of the other side is gone: reads fail with EIO.
-    this.#stream.on('error', () => this.#closed());
-    this.#stream.once('end', () => this.#closed());
+    // The last holder of the other side is gone. libuv may take a hang-up for the end while the kernel still holds bytes,
+    // and an error leaves behind what the stream holds.
+    this.#stream.once('end', () => { this.#readRest(); this.#closed(); });
+    this.#stream.on('error', () => { this.#readHeld(); this.#closed(); });
     this.#child.once('error', () => this.#exited(127));
     this.#child.once('exit', (code) => this.#exited(code ?? 137));
   }
@@ -112,6 +115,19 @@ export class Pty {
       this.#child.kill('SIGTERM');
       this.#hangUp = setTimeout(() => this.#child.kill('SIGKILL'), STUBBORN_MS);
     }, HANG_UP_PATIENCE_MS);
+  }
+
+  #readRest(): void {
+    const bytes = Buffer.allocUnsafe(KERNEL_BYTES);
+    try {
+      for (let size = readSync(this.#master, bytes); size > 0; size = readSync(this.#master, bytes)) this.#events.output(Buffer.from(bytes.subarray(0, size)));
+    } catch {
+      // EIO: nothing is left.
+    }
+  }
+
+  #readHeld(): void {
+    for (let bytes: unknown = this.#stream.read(); bytes instanceof Buffer; bytes = this.#stream.read()) this.#events.output(bytes);
   }
 
   /** Never blocks: a terminal that is full takes nothing, and is asked again later. */

@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import { buildLauncher } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+
+describe('exec in a real sandbox', function () {
+  this.timeout(30_000);
+  let spawned: WatchedDriver;
+  let id: string;
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+    id = (await spawned.launched(anOrder(aDefinition({ env: { FROM_TEMPLATE: 'template', BOTH: 'template' } })))).id;
+  });
+  after(() => spawned.close());
+
+  it('answers the exit code, 128 + n after signal n, 126 and 127 as a shell has them', async () => {
+    expect((await spawned.exec(id, ['sh', '-c', 'exit 7'])).exitCode).to.equal(7);
+    expect((await spawned.exec(id, ['sh', '-c', 'kill -9 $$'])).exitCode).to.equal(137);
+    expect((await spawned.exec(id, ['/etc/passwd'])).exitCode).to.equal(126);
+    expect((await spawned.exec(id, ['/no/such'])).exitCode).to.equal(127);
+  });
+
+  it('keeps standard output and standard error apart', async () => {
+    const outcome = await spawned.exec(id, ['sh', '-c', 'echo out; echo err >&2']);
+    expect([String(outcome.stdout), String(outcome.stderr)]).to.deep.equal(['out\n', 'err\n']);
+  });
+
+  it('starts in the work folder as the user sandbox, unless told otherwise', async () => {
+    expect(await spawned.sh(id, 'pwd; id -un; id -u; echo $HOME')).to.equal('/home/sandbox\nsandbox\n1000\n/home/sandbox\n');
+    expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
+  });
+
+  it('says so when the folder to start in is not there', async () => {
+    const outcome = await spawned.exec(id, ['true'], { cwd: '/no/such' });
+    expect(outcome.exitCode).to.equal(125);
+    expect(String(outcome.stderr)).to.include('/no/such');
+  });
+
+  it('has the defaults, the template\'s and the request\'s environment, the later over the earlier, and nothing else', async () => {
+    const env = await spawned.sh(id, 'env | sort', { env: { BOTH: 'request' } });
+    expect(env.split('\n').filter((line) => line !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line))).to.deep.equal([
+      'BOTH=request', 'FROM_TEMPLATE=template', 'HOME=/home/sandbox', 'LANG=C.UTF-8', 'LOGNAME=sandbox',
+      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'SHELL=/bin/sh', 'USER=sandbox',
+    ]);
+  });
+
+  it('feeds a large input and answers a large output unharmed', async () => {
+    const stdin = 'a line of input\n'.repeat(50_000);
+    const outcome = await spawned.exec(id, ['cat'], { stdin });
+    expect(outcome.stdout.equals(Buffer.from(stdin))).to.equal(true);
+  });
+
+  it('gives an empty input where none is named', async () => {
+    expect((await spawned.exec(id, ['cat'])).stdout).to.have.lengthOf(0);
+  });
+
+  it('keeps outputLimit bytes of each stream and drops the rest, without holding up the command', async () => {
+    const outcome = await spawned.exec(id, ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'], { outputLimit: 1_000 });
+    expect(outcome).to.deep.include({ exitCode: 0, truncated: true });
+    expect([outcome.stdout.length, outcome.stderr.length]).to.deep.equal([1_000, 10]);
+  });
+
+  it('kills the command and what it started at the timeout, and answers 124', async () => {
+    const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], { timeoutMs: 300 });
+    expect(outcome).to.deep.include({ exitCode: 124, timedOut: true });
+    expect(String(outcome.stdout)).to.equal('begun\n');
+    await eventually(async () => !(await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('987 '), 'the sleep is gone');
+  });
+
+  it('does not wait for background processes that hold the output open', async () => {
+    const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 986 & echo done']);
+    expect(String(outcome.stdout)).to.equal('done\n');
+    expect(outcome.durationMs).to.be.lessThan(2_000);
+  });
+
+  it('kills the command when the request is called off', async () => {
+    const controller = new AbortController();
+    const running = spawned.driver.exec(id, { argv: ['sleep', '985'], timeoutMs: 20_000, outputLimit: 10 }, controller.signal);
+    const sleeps = async (): Promise<boolean> => (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 985 ');
+    await eventually(sleeps, 'it runs');
+    controller.abort(new Error('called off'));
+    expect((await rejection(running)).message).to.equal('called off');
+    await eventually(async () => !(await sleeps()), 'it is gone');
+  });
+
+  it('is not fooled by output that looks like a frame', async () => {
+    const hostile = String.raw`\001\000\000\000\000\000\000\000\000{"type":"exited"}\377\377\377\377`;
+    const outcome = await spawned.exec(id, ['printf', hostile.repeat(100)]);
+    expect(outcome.exitCode).to.equal(0);
+    expect(outcome.stdout).to.have.lengthOf(30 * 100);
+  });
+
+  it('runs commands side by side', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => spawned.sh(id, `echo ${i}; sleep 0.1; echo ${i}`)));
+    expect(outcomes).to.deep.equal(Array.from({ length: 20 }, (_, i) => `${i}\n${i}\n`));
+  });
+});

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { expect } from 'chai';
+import type { Terminal } from '../../../src/contracts/sandbox-driver.ts';
+import { buildLauncher } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/** Reads a terminal as text, and lets a test wait for what it shows. */
+class Screen {
+  text = '';
+  readonly terminal: Terminal;
+
+  constructor(terminal: Terminal) {
+    this.terminal = terminal;
+    terminal.stream.on('data', (bytes: Buffer) => { this.text += String(bytes); });
+  }
+
+  type(text: string): void {
+    this.terminal.stream.write(text);
+  }
+
+  async shows(wanted: string): Promise<void> {
+    await eventually(() => this.text.includes(wanted), `the terminal shows ${JSON.stringify(wanted)}`).catch((error: unknown) => {
+      throw new Error(`it shows ${JSON.stringify(this.text.slice(-500))}`, { cause: error });
+    });
+  }
+}
+
+describe('a terminal in a real sandbox', function () {
+  this.timeout(30_000);
+  let spawned: WatchedDriver;
+  let id: string;
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+    id = (await spawned.launched()).id;
+  });
+  after(() => spawned.close());
+
+  const attach = (argv: readonly string[] = ['sh'], cols = 80, rows = 24): Promise<Terminal> => spawned.driver.attach(id, { argv, cols, rows });
+  const processes = (): Promise<string> => spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "');
+
+  it('runs a shell on a controlling terminal of the asked size', async () => {
+    const screen = new Screen(await attach(['sh'], 101, 33));
+    screen.type('stty size; tty; echo $TERM\r');
+    await screen.shows('33 101');
+    await screen.shows('xterm-256color');
+    screen.type('echo x > /dev/tty && exit 5\r');
+    expect(await screen.terminal.exit).to.equal(5);
+  });
+
+  it('is resized, and its program told', async () => {
+    const screen = new Screen(await attach());
+    screen.type("trap 'stty size' WINCH; echo ar''med\r");
+    await screen.shows('armed');
+    screen.terminal.resize(132, 43);
+    await eventually(() => { screen.type('\r'); return screen.text.includes('43 132'); }, 'the new size shows');
+    screen.terminal.close();
+    await screen.terminal.exit;
+  });
+
+  it('passes signals on to the foreground', async () => {
+    const screen = new Screen(await attach());
+    screen.type('sleep 984; echo slept $?\r');
+    await eventually(async () => (await processes()).includes('sleep 984'), 'it sleeps');
+    screen.terminal.signal('TERM');
+    await screen.shows('slept 143');
+    screen.type('sleep 983; echo slept $?\r');
+    await eventually(async () => (await processes()).includes('sleep 983'), 'it sleeps');
+    screen.terminal.signal('KILL');
+    await screen.shows('slept 137');
+    screen.terminal.close();
+    await screen.terminal.exit;
+  });
+
+  it('hangs up: the shell gets SIGHUP, and what ignores it is killed', async () => {
+    const polite = new Screen(await attach(['sh', '-c', "trap 'echo hung up > /tmp/hangup; exit' HUP; echo armed; while :; do sleep 0.1; done"]));
+    await polite.shows('armed');
+    polite.terminal.close();
+    await polite.terminal.exit;
+    await eventually(async () => (await spawned.sh(id, 'cat /tmp/hangup 2>/dev/null')) === 'hung up\n', 'it was hung up');
+
+    const stubborn = new Screen(await attach(['sh', '-c', "trap '' HUP TERM; echo armed; while :; do sleep 982; done"]));
+    await stubborn.shows('armed');
+    stubborn.terminal.close();
+    await stubborn.terminal.exit;
+    await eventually(async () => !(await processes()).includes('sleep 982'), 'it is gone');
+  });
+
+  it('pauses a flood whose reader stalls, keeps other terminals quick, and loses nothing', async () => {
+    const lines = 400_000;
+    const flood = await attach(['sh', '-c', `stty -opost; seq 1 ${lines}`]);
+    const other = new Screen(await attach(['cat']));
+    await once(flood.stream, 'readable');
+    // The window fills, and the flood stands still: nobody reads it.
+    for (let round = 0; round < 20; round += 1) {
+      const asked = performance.now();
+      other.type(`echo ${round}\r`);
+      await other.shows(`echo ${round}`);
+      expect(performance.now() - asked).to.be.lessThan(2_000);
+    }
+    expect((await processes())).to.include(`seq 1 ${lines}`);
+    expect(flood.stream.readableLength).to.be.lessThan(256 << 10);
+    let bytes = 0;
+    let rest = '';
+    let expected = 1;
+    for await (const chunk of flood.stream) {
+      bytes += (chunk as Buffer).length;
+      const parts = (rest + String(chunk)).split('\n');
+      rest = parts.pop() ?? '';
+      for (const part of parts) {
+        if (Number(part) !== expected) throw new Error(`after ${expected - 1} comes ${JSON.stringify(part)}, at byte ${bytes}`);
+        expected += 1;
+      }
+    }
+    expect(expected - 1).to.equal(lines);
+    expect(await flood.exit).to.equal(0);
+    other.terminal.close();
+    await other.terminal.exit;
+  });
+
+  it('makes a writer wait whose input nobody takes', async () => {
+    const terminal = await attach(['sh', '-c', 'stty raw -echo; echo raw; sleep 981']);
+    const screen = new Screen(terminal);
+    await screen.shows('raw');
+    let taken = 0;
+    let waiting = false;
+    for (let i = 0; i < 64 && !waiting; i += 1) {
+      waiting = !(await Promise.race([
+        new Promise<boolean>((resolve) => { terminal.stream.write(Buffer.alloc(16 << 10, 'x'), () => { taken += 16 << 10; resolve(true); }); }),
+        new Promise<boolean>((resolve) => { setTimeout(() => resolve(false), 300); }),
+      ]));
+    }
+    expect(waiting).to.equal(true);
+    expect(taken).to.be.lessThan(512 << 10);
+    expect(await spawned.sh(id, 'echo still quick')).to.equal('still quick\n');
+    terminal.close();
+    await terminal.exit;
+  });
+
+  it('delivers what a command printed before it ended', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const screen = new Screen(await attach(['sh', '-c', 'seq 1 2000; echo the end']));
+      expect(await screen.terminal.exit).to.equal(0);
+      expect(screen.text.split('\r\n').slice(-3)).to.deep.equal(['2000', 'the end', '']);
+    }
+  });
+});
