@@ -22,7 +22,7 @@ const refusedCalls: Answers = {
   quotactl: 'EPERM', syslog: 'EPERM', settimeofday: 'EPERM', clock_settime: 'EPERM', adjtimex: 'EPERM', personality: 'EPERM', mbind: 'EPERM', move_pages: 'EPERM',
   ptrace: 'EPERM', 'ptrace of init': 'EPERM', process_vm_readv: 'EPERM', process_vm_writev: 'EPERM', pidfd_getfd: 'EPERM', kcmp: 'EPERM',
   vsock: 'EAFNOSUPPORT', packet: 'EAFNOSUPPORT', alg: 'EAFNOSUPPORT', 'family with high bits': 'EAFNOSUPPORT', 'tipc pair': 'EAFNOSUPPORT',
-  netfilter: 'EPROTONOSUPPORT', sctp: 'EPROTONOSUPPORT', raw: 'EPERM', 'make a device': 'EPERM',
+  netfilter: 'EPROTONOSUPPORT', xfrm: 'EPROTONOSUPPORT', sctp: 'EPROTONOSUPPORT', raw: 'EPERM', 'make a device': 'EPERM',
   ...(process.arch === 'x64' ? { 'int 0x80': 'SIGSYS', x32: 'SIGSYS', iopl: 'EPERM', modify_ldt: 'EPERM' } : {}),
 };
 

@@ -56,6 +56,14 @@ describe('launcher join', function () {
     await end(half);
   });
 
+  it('drops the supplementary groups of whoever joins', async function () {
+    if (!asRoot) this.skip();
+
+    const ended = await run(['grep', '^Groups:', '/proc/self/status'], { through: ['setpriv', '--groups', '4,27'] });
+
+    expect(ended.stdout.trim()).to.equal('Groups:');
+  });
+
   it('closes every descriptor but the standard ones', async () => {
     const secret = openSync('/etc/hostname', 'r');
     const half = spawn(workshop.launcher, ['join'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe', secret, secret, secret], env: {} });
@@ -167,7 +175,7 @@ describe('launcher join', function () {
   });
 
   it('passes signals on to the command', async () => {
-    const half = joinSandbox(workshop, sandbox, { command: ['sh', '-c', 'trap "echo got INT" INT; trap "echo got USR2; exit 9" USR2; echo ready; while :; do sleep 60 & wait $!; done'] });
+    const half = joinSandbox(workshop, sandbox, { command: ['sh', '-c', 'trap "echo got INT" INT; trap "echo got USR2; exit 9" USR2; echo ready; while :; do sleep 60 >/dev/null 2>&1 & wait $!; done'] });
     const collected = collect(half);
     await collected.shows('ready');
     half.kill('SIGINT');

@@ -185,6 +185,7 @@ static void try_sockets(void) {
   tried("alg", socket(AF_ALG, SOCK_SEQPACKET, 0));
   tried("family with high bits", syscall(SYS_socket, 0x100000000UL | 40, SOCK_STREAM, 0));
   tried("netfilter", socket(AF_NETLINK, SOCK_RAW, 12));
+  tried("xfrm", socket(AF_NETLINK, SOCK_RAW, 6));
   tried("sctp", socket(AF_INET, SOCK_STREAM, 132));
   tried("raw", socket(AF_INET, SOCK_RAW, 1));
   tried("tipc pair", socketpair(30, SOCK_STREAM, 0, (int[2]){0}));

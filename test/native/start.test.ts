@@ -75,6 +75,13 @@ describe('launcher start', function () {
     for (const pid of processesIn(sandbox)) expect(hardening(pid), `process ${pid}`).to.deep.equal(hardened(hostUid));
   });
 
+  it('drops the supplementary groups of whoever starts it', async function () {
+    if (!asRoot) this.skip();
+    const sandbox = await start({ command: ['sleep', '60'], through: ['setpriv', '--groups', '4,27'] });
+
+    for (const pid of processesIn(sandbox)) expect(hardening(pid).groups).to.equal('');
+  });
+
   it('works the same for an unprivileged user, under its own uid', async () => {
     const sandbox = await start({ command: ['sleep', '60'], ...unprivileged });
 

@@ -22,7 +22,16 @@ export interface Workshop {
   readonly launcher: string;
   /** The program of escape probes, statically linked. */
   readonly probe: string;
+  /** Ends what is left of processes and sandboxes, and removes the folder. */
   close(): void;
+}
+
+/** All that these helpers started, to be ended by `Workshop.close` where a test failed to. */
+const started: { readonly children: ChildProcess[]; readonly sandboxes: Pick<Sandbox, 'pid' | 'startTime'>[] } = { children: [], sandboxes: [] };
+
+function endAll(): void {
+  for (const { pid, startTime } of started.sandboxes.splice(0)) if (startTimeOf(pid) === startTime) process.kill(pid, 'SIGKILL');
+  for (const child of started.children.splice(0)) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
 }
 
 /** Builds the launcher and the probe. */
@@ -35,7 +44,11 @@ export function openWorkshop(): Workshop {
   const probe = join(folder, 'probe');
   const source = fileURLToPath(new URL('./probe.c', import.meta.url));
   if (existsSync(source)) run('cc', ['-std=gnu11', '-O1', '-static', '-Wall', '-Wextra', '-Werror', '-o', probe, source]);
-  return { folder, launcher, probe, close: () => rmSync(folder, { recursive: true, force: true }) };
+  const close = (): void => {
+    endAll();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { folder, launcher, probe, close };
 }
 
 function run(command: string, args: readonly string[]): void {
@@ -58,6 +71,8 @@ export interface SandboxOptions {
   readonly limits?: OrderTokens;
   /** The uid that the launcher itself is started with, where the tests are root. */
   readonly startAs?: number;
+  /** A command that starts the launcher. */
+  readonly through?: readonly string[];
   readonly extraBwrap?: readonly string[];
 }
 
@@ -103,7 +118,8 @@ export function startOrder(workshop: Workshop, options: SandboxOptions): string[
 
 /** Starts a sandbox by `launcher start`; resolves once its command runs or has failed to. */
 export async function startSandbox(workshop: Workshop, options: SandboxOptions): Promise<Sandbox> {
-  const outer = spawn(workshop.launcher, ['start'], {
+  const [file, ...args] = [...(options.through ?? []), workshop.launcher, 'start'];
+  const outer = spawn(file ?? '', args, {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     env: { HOST_SECRET: 'of the daemon' },
     ...identity(options.startAs),
@@ -117,6 +133,7 @@ export async function startSandbox(workshop: Workshop, options: SandboxOptions):
   if (!described) throw new Error(`no sandbox: ${(await output.end).stderr}`);
   const pid: number = JSON.parse(described)['child-pid'];
   const startTime = startTimeOf(pid) ?? 'gone';
+  started.sandboxes.push({ pid, startTime });
   const stop = async (): Promise<void> => {
     if (startTimeOf(pid) === startTime) process.kill(pid, 'SIGKILL');
     await within(output.end, 'the sandbox ends');
@@ -130,6 +147,8 @@ export interface JoinOptions {
   readonly cwd?: string;
   readonly cgroups?: readonly string[];
   readonly startTime?: string;
+  /** A command that starts the launcher. */
+  readonly through?: readonly string[];
 }
 
 export function joinOrder(sandbox: Pick<Sandbox, 'pid' | 'startTime'>, options: JoinOptions): string[][] {
@@ -144,7 +163,8 @@ export function joinOrder(sandbox: Pick<Sandbox, 'pid' | 'startTime'>, options: 
 
 /** Starts `launcher join`; its process is the parent half. */
 export function joinSandbox(workshop: Workshop, sandbox: Sandbox, options: JoinOptions): ChildProcess {
-  const half = spawn(workshop.launcher, ['join'], {
+  const [file, ...args] = [...(options.through ?? []), workshop.launcher, 'join'];
+  const half = spawn(file ?? '', args, {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     env: { HOST_SECRET: 'of the daemon' },
     ...identity(sandbox.startAs),
@@ -174,6 +194,7 @@ export interface Collected {
 }
 
 export function collect(child: ChildProcess): Collected {
+  started.children.push(child);
   let stdout = '';
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));

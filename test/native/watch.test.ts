@@ -124,5 +124,7 @@ describe('launcher watch', function () {
 });
 
 function aProcess(): ChildProcess {
-  return spawn('sleep', ['600'], { stdio: 'ignore' });
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+  void collect(child).end;
+  return child;
 }
