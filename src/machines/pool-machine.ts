@@ -63,12 +63,17 @@ export const poolMachine = setup({
     surplus: ({ context }) => shortage(context) < 0,
     exact: ({ context }) => shortage(context) === 0,
     tripped: ({ context }) => context.breaker.failures >= context.policy.breaker.failures,
+    mended: ({ context }) => context.breaker.failures < context.policy.breaker.failures,
+    following: ({ context }) => !context.leading,
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
   },
   actions: {
     lead: assign({ leading: true }),
-    follow: assign({ leading: false, deadline: undefined }),
-    keepRecord: assign(({ event }) => event.type === 'RECORD' ? { record: event.record } : {}),
+    // What was ordered and has not appeared is dropped with the lease.
+    follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
+    // Deletion stays: a record that doesn't know of it is an older one.
+    keepRecord: assign(({ context, event }) =>
+      event.type === 'RECORD' && (context.record.deleting === false || event.record.deleting !== false) ? { record: event.record } : {}),
     count: assign(({ context, event }) => event.type === 'INSTANCE_MOVED' ? counted(context, event) : {}),
     dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
     noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
@@ -96,6 +101,7 @@ export const poolMachine = setup({
       if (context.leading && context.record.deleting === 'force' && context.counts.running > 0) enqueue.emit({ type: 'end-running' });
     }),
     remove: emit({ type: 'remove' } as PoolIntent),
+    awaitNothing: assign({ deadline: undefined }),
     awaitRemoval: assign(({ event }) => 'now' in event ? { deadline: event.now + REMOVE_RETRY_MS } : {}),
   },
 }).createMachine({
@@ -125,12 +131,17 @@ export const poolMachine = setup({
         deleting: {
           initial: 'draining',
           states: {
-            draining: { always: { guard: 'empty', target: 'removing' } },
+            draining: { entry: 'awaitNothing', always: { guard: 'empty', target: 'removing' } },
             removing: {
               entry: ['remove', 'awaitRemoval'],
+              always: { guard: 'following', target: 'draining' },
               on: { REMOVE_UNSETTLED: { target: 'unremoved' }, DEADLINE: { guard: 'due', target: 'unremoved' } },
             },
-            unremoved: { entry: 'awaitRemoval', on: { DEADLINE: { guard: 'due', target: 'removing' } } },
+            unremoved: {
+              entry: 'awaitRemoval',
+              always: { guard: 'following', target: 'draining' },
+              on: { DEADLINE: { guard: 'due', target: 'draining' } },
+            },
           },
           on: { REMOVED: { target: 'removed' } },
         },
@@ -149,7 +160,7 @@ export const poolMachine = setup({
       initial: 'closed',
       states: {
         closed: { always: { guard: 'tripped', target: 'open' } },
-        open: { always: { guard: ({ context }) => context.breaker.failures < context.policy.breaker.failures, target: 'closed' } },
+        open: { always: { guard: 'mended', target: 'closed' } },
       },
     },
   },
