@@ -8,6 +8,7 @@ import { OutputAfterMark } from './typed-command.ts';
 const DEFAULT_SIZE = { cols: 80, rows: 24 };
 const MAX_SIDE = 1_000;
 const END_OF_INPUT = '\x04';
+const REPEAT_END_MS = 500;
 /** How long a typed command may take to begin before its terminal is shown as it is. */
 const MARK_WITHIN_MS = 10_000;
 
@@ -75,10 +76,16 @@ const enterRawMode = ({ stdin }: CliContext): (() => void) => {
 const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (() => void) => {
   const onData = (chunk: Buffer): void => { if (stream.writable && !stream.write(chunk)) stdin.pause(); };
   const onDrain = (): void => { stdin.resume(); };
-  const onEnd = (): void => { if (stream.writable) stream.write(END_OF_INPUT); };
+  let ending: NodeJS.Timeout | undefined;
+  const onEnd = (): void => {
+    const say = (): void => { if (stream.writable) stream.write(END_OF_INPUT); };
+    say();
+    ending ??= setInterval(say, REPEAT_END_MS); // one that comes before the shell is ready to read is lost on it
+  };
   stdin.on('data', onData).on('end', onEnd);
   stream.on('drain', onDrain);
   return () => {
+    clearInterval(ending);
     stdin.off('data', onData).off('end', onEnd).pause();
     stream.off('drain', onDrain);
   };

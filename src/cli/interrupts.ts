@@ -18,16 +18,24 @@ export interface Interrupts {
 
 const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 };
 
+/** One cause often sends its signal twice: a shell that ends, and the terminal that goes with it. */
+const ECHO_MS = 1_000;
+
 /**
- * Catches the signals that would end this process, so that what was borrowed is given back. The second one calls
- * `insist` with the exit code: whoever sent it does not want to wait.
+ * Catches the signals that would end this process, so that what was borrowed is given back. One more, later than an
+ * echo of the first, calls `insist` with the exit code: whoever sent it does not want to wait.
  */
 export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts => {
   const abort = new AbortController();
+  let firstAt = 0;
   const caught = (name: NodeJS.Signals): void => {
     const interrupted = new Interrupted(name);
-    if (abort.signal.aborted) insist(interrupted.exitCode);
-    else abort.abort(interrupted);
+    if (!abort.signal.aborted) {
+      firstAt = Date.now();
+      abort.abort(interrupted);
+    } else if (Date.now() - firstAt > ECHO_MS) {
+      insist(interrupted.exitCode);
+    }
   };
   const names = Object.keys(SIGNALS) as NodeJS.Signals[]; // the table's own names
   for (const name of names) process.on(name, caught);

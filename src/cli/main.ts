@@ -1,7 +1,7 @@
 import { environment } from '../config.ts';
 import { runCommandLine } from './program.ts';
 
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}); // its reader has left
+for (const stream of [process.stdin, process.stdout, process.stderr]) stream.on('error', () => {}); // whoever was there has left
 
 const exitCode = await runCommandLine(process.argv.slice(2), {
   env: environment(), stdin: process.stdin, stdout: process.stdout, stderr: process.stderr,

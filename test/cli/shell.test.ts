@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { until } from '../http/terminal-support.ts';
+import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon, type ServedTerminal } from './cli-support.ts';
+
+describe('sandpool shell', function () {
+  this.timeout(20_000);
+  let daemon: CliDaemon;
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    daemon = await aCliDaemon();
+    env = { SANDPOOL_DATA_DIR: daemon.dataDir };
+  });
+  afterEach(() => daemon.close());
+
+  const served = (): ServedTerminal => daemon.terminals[0] as ServedTerminal;
+
+  it('opens a shell of this terminal’s size in a sandbox of its own, and gives that back', async () => {
+    const shell = startCliInTerminal(['shell'], env, { cols: 97, rows: 31 });
+    await shell.shows('INSIDE$');
+    expect(served().request).to.include({ cols: 97, rows: 31 });
+    expect(daemon.left()).to.deep.equal([served().request.sandboxId]);
+    shell.pty.write('exit 5\r');
+    expect(await shell.ended).to.equal(5);
+    expect(daemon.left()).to.deep.equal([]);
+    expect(terminalWasPutBack(shell.output())).to.equal(true);
+  });
+
+  it('opens a shell in the sandbox that is named, which stays', async () => {
+    const { stdout } = await cli(['sandboxes', 'create'], env);
+    const sandboxId = stdout.trim();
+    const shell = startCliInTerminal(['shell', sandboxId], env);
+    await shell.shows('INSIDE$');
+    shell.pty.write('exit\r');
+    expect(await shell.ended).to.equal(0);
+    expect(served().request.sandboxId).to.equal(sandboxId);
+    expect(daemon.left()).to.deep.equal([sandboxId]);
+  });
+
+  it('hands every key on: interrupt, end of file, quit and stop are the shell’s', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    shell.pty.write('sh -c \'trap "echo caught; exit 6" INT; echo go$((1 + 1)); while :; do sleep 0.1; done\'\r');
+    await shell.shows('go2');
+    shell.pty.write('\x03');
+    await shell.shows('caught\r\n');
+    shell.pty.write('\x04');
+    expect(await shell.ended).to.equal(6);
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('resizes with this terminal', async () => {
+    const shell = startCliInTerminal(['shell'], env, { cols: 80, rows: 24 });
+    await shell.shows('INSIDE$');
+    shell.pty.resize(101, 41);
+    await until('the size is handed on', () => served().pty.cols === 101 && served().pty.rows === 41, 5_000);
+    shell.pty.write('stty size; exit\r');
+    await shell.shows('41 101');
+    await shell.ended;
+  });
+
+  it('leaves line feeds as the program inside wrote them', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    shell.pty.write('stty -opost; printf "one\\ntwo"; stty opost; exit\r');
+    await shell.shows('one\ntwo');
+    await shell.ended;
+  });
+
+  it('runs what comes by a pipe, then ends', async () => {
+    const end = await cli(['shell'], env, 'echo $((6 * 7)); exit 4\n');
+    expect(end.code).to.equal(4);
+    expect(end.stdout).to.include('42');
+    const other = await cli(['shell'], env, 'echo $((6 * 9))\n');
+    expect(other.code).to.equal(0);
+    expect(other.stdout).to.include('54');
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('gives all output to a reader that is slow, through a pipe', async () => {
+    const { child, ended, text } = startCli(['shell'], env);
+    child.stdin?.write('stty -echo; head -c 3000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n');
+    child.stdout?.pause();
+    await until('the output waits', () => (child.stdout?.readableLength ?? 0) > 0, 10_000);
+    child.stdout?.resume();
+    await until('all is there', () => text.stdout.includes('done2'), 10_000);
+    expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(3_000_000);
+    child.stdin?.end('exit\n');
+    expect((await ended).code).to.equal(0);
+  });
+
+  it('ends with 125, says why, and puts the terminal back when the sandbox ends', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    shell.pty.write('printf "\\033[?1049h\\033[?25l\\033[?2004hfull screen"\r');
+    await shell.shows(/\x1b\[\?2004hfull screen/);
+    served().endSandbox();
+    expect(await shell.ended).to.equal(125);
+    expect(shell.output()).to.include('the sandbox ended');
+    expect(terminalWasPutBack(shell.output())).to.equal(true);
+    const after = shell.output().slice(shell.output().lastIndexOf('full screen'));
+    expect(after).to.include('\x1b[?1049l').and.include('\x1b[?25h').and.include('\x1b[?2004l');
+  });
+
+  it('ends with 125, says why, and puts the terminal back when the daemon stops', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    await daemon.stopTerminals();
+    expect(await shell.ended).to.equal(125);
+    expect(shell.output()).to.include('the daemon stops');
+    expect(terminalWasPutBack(shell.output())).to.equal(true);
+  });
+
+  it('hangs up, gives back and puts the terminal back on SIGTERM', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    process.kill(childOf(shell.pty.pid), 'SIGTERM');
+    expect(await shell.ended).to.equal(143);
+    expect(daemon.left()).to.deep.equal([]);
+    expect(terminalWasPutBack(shell.output())).to.equal(true);
+  });
+
+  it('gives back when its own terminal goes away', async () => {
+    const shell = startCliInTerminal(['shell'], env);
+    await shell.shows('INSIDE$');
+    expect(daemon.left()).to.have.length(1);
+    const own = childOf(shell.pty.pid);
+    shell.pty.kill('SIGHUP');
+    process.kill(own, 'SIGHUP'); // beside the kernel's, which comes as its session ends
+    await until('the sandbox is given back', () => daemon.left().length === 0, 5_000);
+  });
+
+  it('ends with 125 and the service’s words when the terminal is refused', async () => {
+    Object.assign(daemon.operations, { createExecToken: async () => 'stale' });
+    const end = await cli(['shell', '0190d4a5-7b1e-7c3a-9f00-00000000dead'], { ...env, SANDPOOL_SERVER: `${daemon.url}/nowhere` });
+    expect(end.code).to.equal(125);
+    expect(end.stderr).to.match(/^sandpool: .*NOT_FOUND/);
+  });
+});
+
+/** The one process that the shell around the command line started. */
+const childOf = (pid: number): number => {
+  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number).filter((id) => id > 0);
+  if (child === undefined) throw new Error('it has no child');
+  return child;
+};

@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { aCliDaemon, cli, cliHere } from './cli-support.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const COMMANDS = [
+  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
+  ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['pools', name]),
+];
+
+describe('the command line', function () {
+  this.timeout(20_000);
+
+  for (const command of COMMANDS) {
+    it(`shows help with examples for ${command.join(' ')}`, async () => {
+      const end = await cliHere([...command, '--help']);
+      expect([end.code, end.stderr]).to.deep.equal([0, '']);
+      expect(end.stdout).to.include(`Usage: sandpool ${command.join(' ')}`).and.match(/Examples:\n {2}\$ /);
+    });
+  }
+
+  it('lists its commands and examples', async () => {
+    const end = await cliHere(['--help']);
+    expect(end.code).to.equal(0);
+    for (const name of ['serve', 'run', 'exec', 'shell', 'sandboxes', 'pools', 'stop']) expect(end.stdout).to.match(new RegExp(`^ {2}${name} `, 'm'));
+    expect(end.stdout).to.include('Examples:');
+  });
+
+  it('tells its version', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect(await cli(['--version'])).to.deep.equal({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  for (const [args, code] of [
+    [['nonsense'], 2], [[], 2], [['--nonsense'], 2], [['pools'], 2], [['pools', 'nonsense'], 2], [['pools', 'list', '--nonsense'], 2],
+    [['pools', 'update', 'p'], 2], [['pools', 'update', 'p', '--replicas', 'many'], 2], [['sandboxes', 'get'], 2], [['sandboxes', 'list', '--phase', 'Odd'], 2],
+    [['sandboxes', 'list', '-o', 'xml'], 2], [['stop', '--nonsense'], 2], [['serve', '--nonsense'], 2], [['pools', 'get', 'a', 'b'], 2],
+    [['run', '--nonsense'], 125], [['exec'], 125], [['shell', '--nonsense'], 125], [['shell', 'a', 'b'], 125],
+  ] as const) {
+    it(`ends with ${code} for: sandpool ${args.join(' ')}`, async () => {
+      const end = await cliHere(args);
+      expect(end.code).to.equal(code);
+      expect(end.stdout).to.equal('');
+      expect(end.stderr).to.not.equal('');
+    });
+  }
+
+  it('copes with a reader that leaves', async () => {
+    const daemon = await aCliDaemon();
+    const child = spawn('/bin/sh', ['-c', `"${process.execPath}" --import tsx src/cli/main.ts run -- sh -c 'head -c 500000 /dev/zero | tr "\\0" x' | head -c 1`], {
+      cwd: ROOT, env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), SANDPOOL_DATA_DIR: daemon.dataDir }, stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const text = { stdout: '', stderr: '' };
+    child.stdout.on('data', (part: Buffer) => { text.stdout += part.toString(); });
+    child.stderr.on('data', (part: Buffer) => { text.stderr += part.toString(); });
+    await once(child, 'close');
+    expect(text).to.deep.equal({ stdout: 'x', stderr: '' });
+    expect(daemon.left()).to.deep.equal([]);
+    await daemon.close();
+  });
+
+  describe('bin/sandpool', () => {
+    let folder: string;
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'sandpool-bin-'));
+      mkdirSync(join(folder, 'bin'));
+      cpSync(join(ROOT, 'bin/sandpool'), join(folder, 'bin/sandpool'));
+      writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+    });
+    afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+    const start = async (): Promise<{ readonly code: number | null; readonly text: string }> => {
+      const child = spawn(join(folder, 'bin/sandpool'), ['a', 'b'], { stdio: ['ignore', 'pipe', 'pipe'] });
+      let text = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => { text += part.toString(); });
+      const [code] = (await once(child, 'close')) as [number | null];
+      return { code, text };
+    };
+
+    it('says how to build it where it is not built', async () => {
+      const { code, text } = await start();
+      expect(code).to.equal(125);
+      expect(text).to.include('not built yet').and.include(`${folder}/script/server`).and.include('npm run build');
+    });
+
+    it('runs what was built, with its arguments', async () => {
+      mkdirSync(join(folder, 'dist/cli'), { recursive: true });
+      writeFileSync(join(folder, 'dist/cli/main.js'), 'console.log(process.argv.slice(2).join()); process.exitCode = 3;');
+      expect(await start()).to.deep.equal({ code: 3, text: 'a,b\n' });
+    });
+  });
+});
