@@ -50,7 +50,7 @@ int run_join(const char *file) {
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file(file);
   read_join_order(file);
-  syscall(SYS_close_range, ORDER_FD, ~0U, 0);
+  close_from(ORDER_FD);
   reset_process();
   prefer_for_oom();
   /* Inside, nobody may look at this process through /proc: its memory is the caller's, its file the host's. */
@@ -217,7 +217,7 @@ static void become_command(void) {
   leave_keyring();
   const char *cwd = join.order.cwd ? join.order.cwd : "/";
   if (chdir(cwd) < 0) fail(cwd, errno);
-  syscall(SYS_close_range, 3, ~0U, 0);
+  close_from(ORDER_FD);
   reset_process();
   if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
@@ -249,7 +249,7 @@ static void forward(int number) {
 }
 
 static void stand_by(void) {
-  syscall(SYS_close_range, 3, ~0U, 0);
+  close_from(ORDER_FD);
   for (;;) {
     int status;
     if (waitpid(join.command, &status, WNOHANG) == join.command)

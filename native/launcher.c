@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int main(int argc, char **argv) {
@@ -51,6 +52,10 @@ char *read_whole(int fd, size_t limit, size_t *length) {
   bytes[size] = 0;
   *length = size;
   return bytes;
+}
+
+void close_from(int first) {
+  if (syscall(SYS_close_range, first, ~0U, 0) < 0) fail("close_range", errno);
 }
 
 int memfd_of(const char *name, const void *bytes, size_t length) {

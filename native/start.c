@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FREE_FD = 7 };
@@ -24,7 +23,7 @@ int run_start(void) {
   size_t command = command_in(&order.args);
   if (fcntl(INFO_FD, F_GETFD) < 0 || fcntl(READY_FD, F_GETFD) < 0) fail("descriptors 4 and 5 are needed", 0);
   close(ORDER_FD);
-  syscall(SYS_close_range, COMMAND_FD, ~0U, 0);
+  close_from(COMMAND_FD);
 
   take_place(&order);
   become(&order);
@@ -59,7 +58,7 @@ int run_init(char **argv) {
   }
   close(ORDER_FD);
   close(INFO_FD);
-  syscall(SYS_close_range, COMMAND_FD, ~0U, 0);
+  close_from(COMMAND_FD);
   fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
 
   execvp(argv[0], argv);

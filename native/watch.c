@@ -41,7 +41,7 @@ static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int run_watch(void) {
   reset_process();
   signal(SIGPIPE, SIG_IGN);
-  syscall(SYS_close_range, 3, ~0U, 0);
+  close_from(3);
   struct rlimit files;
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
