@@ -79,4 +79,4 @@ const spawnerProgram = (): string => {
   return fileURLToPath(new URL(`./embedded/spawner/main${here.slice(here.lastIndexOf('.'))}`, here));
 };
 
-const loaderFlags = (): readonly string[] => (import.meta.url.endsWith('.ts') ? ['--import', 'tsx'] : []);
+const loaderFlags = (): readonly string[] => (import.meta.url.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : []);

@@ -7,6 +7,6 @@ describe('kill -9 of daemon, spawner or both under load', () => {
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
     const damage = await killRounds({ rounds: 10, seed });
-    expect(damage).to.deep.equal({ lost: 0, ownedTwice: 0, orphans: 0, dead: 0 });
+    expect(damage).to.deep.equal({ lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] });
   });
 });

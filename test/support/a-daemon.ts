@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,14 +30,14 @@ export class DaemonUnderTest {
   #run: DaemonRun | undefined;
   readonly #clients: HttpClient[] = [];
 
-  private constructor(flags: readonly string[]) {
+  private constructor(flags: readonly string[], folder: string) {
     this.#flags = flags;
-    this.dataDir = mkdtempSync(join(tmpdir(), 'sandpool-daemon-'));
-    chmodSync(this.dataDir, 0o711);
+    this.dataDir = folder;
   }
 
-  static async start(flags: readonly string[] = []): Promise<DaemonUnderTest> {
-    const daemon = new DaemonUnderTest(flags);
+  /** On a new folder of its own, or on the one that is given. */
+  static async start(flags: readonly string[] = [], folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-'))): Promise<DaemonUnderTest> {
+    const daemon = new DaemonUnderTest(flags, folder);
     try {
       await daemon.start();
     } catch (error) {
@@ -76,7 +76,8 @@ export class DaemonUnderTest {
         child.kill('SIGKILL');
         throw new Error(`the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`);
       }
-      await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+      const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+      await Promise.race([once(child.stdout, 'data', { signal }), once(child, 'exit', { signal })]).catch(() => undefined);
     }
     const address = readDaemonNote(this.dataDir)?.address ?? '';
     this.#run = { address, port: Number(new URL(address).port), process: child, stdout: () => out, stderr: () => err };
@@ -117,7 +118,8 @@ export class DaemonUnderTest {
     if (!existsSync(this.dataDir)) return;
     const { code, stderr } = await this.cli(['stop', '--all']);
     await this.#end('SIGTERM');
-    rmSync(this.dataDir, { recursive: true, force: true });
+    for (const name of readdirSync(this.dataDir)) rmSync(join(this.dataDir, name), { recursive: true, force: true });
+    if (!isMountPoint(this.dataDir)) rmSync(this.dataDir, { recursive: true });
     if (code !== 0) throw new Error(`sandpool stop --all ended with ${code}: ${stderr}`);
   }
 }
@@ -132,3 +134,5 @@ export const within = async <T>(withinMs: number, what: string, look: () => Prom
     await new Promise<void>((resolve) => { setTimeout(resolve, 10); });
   }
 };
+
+const isMountPoint = (folder: string): boolean => statSync(folder).dev !== statSync(join(folder, '..')).dev;

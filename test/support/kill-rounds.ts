@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { nameOf } from '../../src/embedded/spawner/protocol.ts';
 import { DaemonUnderTest, within } from './a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
@@ -13,6 +14,8 @@ export interface Damage {
   readonly orphans: number;
   /** Running sandboxes whose own state was gone. */
   readonly dead: number;
+  /** What was seen of each. */
+  readonly details: readonly string[];
 }
 
 export interface Rounds {
@@ -22,6 +25,7 @@ export interface Rounds {
   readonly onRound?: (round: number, victim: Victim, seen: Tally) => void;
 }
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type Victim = 'daemon' | 'spawner' | 'both';
 export interface Tally { readonly claims: number; readonly deletes: number; readonly running: number }
 
@@ -35,7 +39,7 @@ const HEAL_MS = 10_000;
  */
 export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
   const random = randomFrom(seed);
-  const damage = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0 };
+  const damage: Mutable<Damage> = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] };
   const everClaimed = new Set<string>();
   const daemon = await DaemonUnderTest.start(['--default-pool-replicas', String(POOL), '--log-level', 'error']);
   try {
@@ -113,27 +117,38 @@ class Load {
   }
 }
 
-const judge = async (daemon: DaemonUnderTest, client: HttpClient, load: Load, damage: { lost: number; ownedTwice: number; orphans: number; dead: number }): Promise<Tally> => {
+const judge = async (daemon: DaemonUnderTest, client: HttpClient, load: Load, damage: Mutable<Damage>): Promise<Tally> => {
   damage.ownedTwice += load.ownedTwice;
   for (const id of load.held) {
     const { status, json } = await client.get(`/sandboxes/${id}`);
-    if (status !== 200 || json.sandbox?.['status'] !== 'Running') { damage.lost += 1; continue; }
+    if (status !== 200 || json.sandbox?.['status'] !== 'Running') {
+      damage.lost += 1;
+      damage.details = [...damage.details, `lost ${id}: ${status} ${JSON.stringify(json)}`];
+      continue;
+    }
     if (!load.marked.has(id)) continue;
     const mark = await within(HEAL_MS, `${id} answers`, async () => {
       const answer = await client.post(`/sandboxes/${id}/exec`, { command: 'cat /tmp/mark' });
       return answer.status === 503 ? undefined : answer;
     });
-    if (mark.json.stdout !== `${id}\n`) damage.dead += 1;
+    if (mark.json.stdout === `${id}\n`) continue;
+    damage.dead += 1;
+    damage.details = [...damage.details, `dead ${id}: ${mark.status} ${mark.text}`];
   }
   for (const id of load.deleted) {
     const gone = await within(HEAL_MS, `${id} is gone`, async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined).catch(() => false);
-    if (!gone) damage.lost += 1;
+    if (gone) continue;
+    damage.lost += 1;
+    damage.details = [...damage.details, `not gone ${id}`];
   }
   let strays: readonly string[] = [];
   await within(HEAL_MS, 'no orphan', async () => {
     strays = await straysOf(daemon, client);
     return strays.length === 0 || undefined;
-  }).catch(() => { damage.orphans += strays.length; });
+  }).catch(() => {
+    damage.orphans += strays.length;
+    damage.details = [...damage.details, `orphans ${strays.join(' ')}`];
+  });
   return { claims: load.held.size, deletes: load.deleted.size, running: (await client.get('/sandboxes?phase=Running')).json.total ?? 0 };
 };
 
@@ -162,12 +177,12 @@ export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => 
   return found;
 };
 
-/** The pid of the folder's spawner; undefined where none lives. */
+/** The pid of the folder's spawner, which holds its lock file open; undefined where none lives. */
 export const spawnerPid = (dataDir: string): number | undefined => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      if (args.includes(dataDir) && args.some((arg) => /embedded\/spawner\/main\.[jt]s$/.test(arg)) && !args[0]?.endsWith('flock')) return Number(pid);
+      if (readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sandpool-spawne') &&
+        readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'))) return Number(pid);
     } catch {
       // It ended meanwhile.
     }
@@ -176,8 +191,7 @@ export const spawnerPid = (dataDir: string): number | undefined => {
 };
 
 const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> => {
-  const spawner = victim === 'daemon' ? undefined : spawnerPid(daemon.dataDir);
-  if (spawner !== undefined) process.kill(spawner, 'SIGKILL');
+  if (victim !== 'daemon') process.kill(await within(HEAL_MS, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
   if (victim !== 'spawner') await daemon.kill();
 };
 

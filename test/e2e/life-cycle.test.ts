@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { instancesWithProcesses, spawnerPid } from '../support/kill-rounds.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+const claim = async (client: HttpClient): Promise<string> =>
+  await within(10_000, 'a claim', async () => (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId']);
+
+const run = async (client: HttpClient, id: string, command: string): Promise<string> =>
+  (await client.post(`/sandboxes/${id}/exec`, { command })).json.stdout ?? '';
+
+describe('the daemon from start to end', () => {
+  let daemon: DaemonUnderTest;
+
+  beforeEach(async function () {
+    this.timeout(40_000);
+    daemon = await DaemonUnderTest.start();
+  });
+
+  afterEach(async function () {
+    this.timeout(40_000);
+    await daemon.dispose();
+  });
+
+  it('keeps keys, data folder and pepper to itself', () => {
+    for (const [path, mode] of [['', 0o700], ['keys', 0o700], ['keys/tenant.key', 0o600], ['keys/admin.key', 0o600], ['keys/pepper', 0o600], ['sandpool.db', 0o600]] as const) {
+      expect(statSync(join(daemon.dataDir, path)).mode & 0o777 & ~mode, path).to.equal(0);
+    }
+  });
+
+  it('ends with its helpers on SIGTERM, leaves sandboxes running, and finds them again', async () => {
+    const client = daemon.client();
+    const id = await claim(client);
+    await run(client, id, 'echo here > /tmp/mark');
+    const { stdout } = daemon.run;
+    expect(await daemon.stop()).to.equal(0);
+    expect(stdout()).to.match(/sandboxes are left/).and.to.include('stop --all');
+    await within(5_000, 'the spawner is gone', () => spawnerPid(daemon.dataDir) === undefined || undefined);
+    expect(instancesWithProcesses(daemon.dataDir)).to.include(id);
+    await daemon.start();
+    expect(await run(daemon.client(), id, 'cat /tmp/mark')).to.equal('here\n');
+  });
+
+  it('refuses a second start on the same folder, and names the first one\'s address', async () => {
+    const { code, stderr } = await daemon.cli(['serve', '--data-dir', daemon.dataDir, '--listen', '127.0.0.1:0']);
+    expect(code).to.equal(1);
+    expect(stderr).to.include(daemon.run.address);
+  });
+
+  it('ends everything with stop --all, and starts afresh afterwards with the same keys and pools', async function () {
+    this.timeout(40_000);
+    const id = await claim(daemon.client());
+    const key = daemon.tenantKey;
+    const { code } = await daemon.cli(['stop', '--all']);
+    expect(code).to.equal(0);
+    expect(instancesWithProcesses(daemon.dataDir).size).to.equal(0);
+    await daemon.start();
+    expect(daemon.tenantKey).to.equal(key);
+    const client = daemon.client();
+    expect((await client.get(`/sandboxes/${id}`)).status).to.equal(404);
+    expect((await client.get('/sandboxes')).json.items?.[0]).to.include({ sandboxId: id, status: 'Completed', endReason: 'deleted' });
+    await claim(client);
+  });
+
+  it('says null, not 0, for the exit of an instance that it found again', async () => {
+    const client = daemon.client();
+    const id = await claim(client);
+    await daemon.stop();
+    await daemon.start();
+    await run(daemon.client(), id, 'kill -9 2');
+    const ended = await within(5_000, 'it ended', async () =>
+      (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
+    expect(ended['endReason']).to.equal('lost');
+  });
+
+  it('tells why a sandbox ended whose main process exited, and replaces it', async () => {
+    const client = daemon.client();
+    const id = await claim(client);
+    await run(client, id, 'kill -9 2');
+    const ended = await within(5_000, 'it ended', async () =>
+      (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
+    expect(ended['endReason']).to.equal('exited');
+    await within(5_000, 'a full pool', async () =>
+      (((await client.get('/sandboxpools/default')).json.template?.['status'] as { idleReplicas?: number }).idleReplicas === 4) || undefined);
+  });
+
+  it('goes on with a spawner of its own when the old one is killed', async () => {
+    const client = daemon.client();
+    const id = await claim(client);
+    await run(client, id, 'echo here > /tmp/mark');
+    const before = spawnerPid(daemon.dataDir);
+    if (before === undefined) throw new Error('there is no spawner');
+    process.kill(before, 'SIGKILL');
+    const mark = await within(10_000, 'it answers again', async () => (await run(client, id, 'cat /tmp/mark')) || undefined);
+    expect(mark).to.equal('here\n');
+    expect(spawnerPid(daemon.dataDir)).to.not.equal(before);
+  });
+
+  it('shows no secret in its log', async () => {
+    const client = daemon.client();
+    await client.get('/sandboxes', { key: `${daemon.tenantKey}x` });
+    await client.post('/api-keys', {});
+    const { stderr, stdout } = daemon.run;
+    await daemon.stop();
+    const secret = daemon.tenantKey.split('_')[2] ?? 'none';
+    expect(stderr() + stdout()).to.not.include(secret.slice(0, 20));
+  });
+});
+
+describe('a full disk', () => {
+  let folder: string;
+
+  before(function () {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-small-'));
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', folder]);
+    } catch {
+      rmSync(folder, { recursive: true });
+      skipBecause(this, 'this user may not mount a small disk');
+    }
+  });
+
+  after(() => {
+    execFileSync('umount', ['-l', folder]);
+    rmSync(folder, { recursive: true });
+  });
+
+  it('stops the daemon with a clear message, and loses nothing that was acknowledged', async function () {
+    this.timeout(60_000);
+    const daemon = await DaemonUnderTest.start([], folder);
+    try {
+      const client = daemon.client();
+      const held = [await claim(client), await claim(client)];
+      mkdirSync(join(folder, 'ballast'));
+      try {
+        for (let i = 0; ; i++) writeFileSync(join(folder, 'ballast', String(i)), Buffer.alloc(4_096));
+      } catch (error) {
+        expect(error).to.have.property('code', 'ENOSPC');
+      }
+      const { stderr, process: child } = daemon.run;
+      // Each of these writes; the log of the database has some room left before it has to grow.
+      for (let i = 0; i < 2_000 && child.exitCode === null; i++) {
+        await client.put(`/sandboxes/${held[i % 2]}/idle-timeout`, { idleTimeoutSeconds: 600 + i }).catch(() => undefined);
+      }
+      await within(10_000, 'the daemon stops', () => child.exitCode ?? undefined);
+      expect(child.exitCode).to.equal(1);
+      expect(stderr()).to.match(/Sandpool stops: .*(full|disk|space)/i);
+      rmSync(join(folder, 'ballast'), { recursive: true });
+      await daemon.stop();
+      await daemon.start();
+      for (const id of held) expect((await daemon.client().get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
+    } finally {
+      await daemon.dispose();
+    }
+  });
+});
