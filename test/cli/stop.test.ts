@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cliHere } from './cli-support.ts';
+
+const NOTE = fileURLToPath(new URL('../../src/daemon-note.ts', import.meta.url));
+
+describe('sandpool stop', function () {
+  this.timeout(20_000);
+  let dataDir: string;
+  let daemon: ChildProcess | undefined;
+  beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), 'sandpool-stop-')); });
+  afterEach(() => {
+    daemon?.kill('SIGKILL');
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** A process that notes itself as the daemon of the folder and, told to stop, takes a moment for it. */
+  const start = async (): Promise<ChildProcess> => {
+    const code = `import { writeDaemonNote } from ${JSON.stringify(NOTE)};
+      process.on('SIGTERM', () => setTimeout(() => { process.stdout.write('ended in order'); process.exit(0); }, 300));
+      setInterval(() => {}, 1000);
+      writeDaemonNote(${JSON.stringify(dataDir)}, 'http://127.0.0.1:1');
+      process.stdout.write('ready');`;
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    daemon = child;
+    await once(child.stdout, 'data');
+    return child;
+  };
+
+  it('ends the daemon and waits until it has gone', async () => {
+    const child = await start();
+    const exited = once(child, 'exit');
+    const said = once(child.stdout ?? child, 'data');
+    const end = await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir });
+    expect(end).to.deep.equal({ code: 0, stdout: `the daemon (pid ${child.pid}) has stopped\n`, stderr: '' });
+    expect(await exited).to.deep.equal([0, null]);
+    expect(String((await said)[0])).to.equal('ended in order');
+  });
+
+  it('has nothing to do where no daemon runs', async () => {
+    const end = await cliHere(['stop', '--data-dir', dataDir]);
+    expect(end).to.deep.equal({ code: 0, stdout: `no daemon runs on ${dataDir}\n`, stderr: '' });
+  });
+
+  it('never signals another process that has the daemon’s pid now', async () => {
+    const child = await start();
+    const file = join(dataDir, 'daemon.json');
+    const note = JSON.parse(readFileSync(file, 'utf8'));
+    for (const wrong of [{ startTime: String(Number(note.startTime) - 1) }, { bootId: '00000000-0000-0000-0000-000000000000' }]) {
+      writeFileSync(file, JSON.stringify({ ...note, ...wrong }));
+      expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout).to.include('no daemon runs');
+    }
+    writeFileSync(file, JSON.stringify(note));
+    expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout, 'it was there all the time').to.include(`pid ${child.pid}`);
+  });
+});
