@@ -63,8 +63,6 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   };
 };
 
-export const CLOSED_BREAKER: BreakerStatus = { failures: 0, pausedUntil: 0, reason: '' };
-
 /** The breaker after one more start failure. Failures while it pauses are of starts from before it: they neither count nor stretch it. */
 export const afterFailure = (breaker: BreakerStatus, reason: string, now: number, policy: BreakerPolicy): BreakerStatus => {
   const failures = Math.min(breaker.failures + 1, 1_000);

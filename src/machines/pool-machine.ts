@@ -1,6 +1,6 @@
 import { assign, emit, enqueueActions, setup } from 'xstate';
-import { NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
-import { afterFailure, CLOSED_BREAKER, planScale, presentOf, unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
+import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
+import { afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
 
 /** `counts`: the instances that are there already, for an actor that is rebuilt. */
 export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number; readonly counts?: PoolCounts }

@@ -1,4 +1,4 @@
-import type { Claim, End, EndReason, FinishedSandbox, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
+import type { End, EndReason, FinishedSandbox, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
 import type { SandboxContext } from './sandbox-events.ts';
 
 /** How long an unanswered effect waits before it is looked at again. */
@@ -9,20 +9,6 @@ export const LAUNCH_MS = 15_000;
 
 /** How long a claim that did not land waits before it is written again. */
 export const CLAIM_REPEAT_MS = 100;
-
-/** When the sandbox runs out, and why; undefined where it never does. A command under way holds off the idle timeout. */
-export const expiryOf = (claim: Claim, activeAt: number, working: number): { readonly at: number; readonly reason: EndReason } | undefined => {
-  const idleAt = claim.idleTimeoutMs > 0 && working === 0 ? activeAt + claim.idleTimeoutMs : Number.POSITIVE_INFINITY;
-  const lifeAt = claim.maxLifetimeMs > 0 ? claim.claimedAt + claim.maxLifetimeMs : Number.POSITIVE_INFINITY;
-  const at = Math.min(idleAt, lifeAt);
-  if (at === Number.POSITIVE_INFINITY) return undefined;
-  return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
-};
-
-/** The same tenant's same claim: what a record must show for a claim of unknown outcome to be ours. */
-export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean =>
-  a !== undefined && b !== undefined && a.claimedAt === b.claimedAt &&
-  a.owner.namespace === b.owner.namespace && a.owner.team === b.owner.team && a.owner.user === b.owner.user;
 
 const OUR_DOING: ReadonlySet<EndReason> = new Set(['deleted', 'force-deleted', 'idle-timeout', 'max-lifetime']);
 

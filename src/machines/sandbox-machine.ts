@@ -1,5 +1,6 @@
 import { assign, emit, setup } from 'xstate';
-import { CLAIM_REPEAT_MS, expiryOf, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS } from './sandbox-arithmetic.ts';
+import { expiryOf } from '../model/claim-rules.ts';
+import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS } from './sandbox-arithmetic.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
 import { endOf, failureOf, further, learned, mayNoteEnd, ordered, restored } from './sandbox-knowledge.ts';
 

@@ -15,6 +15,8 @@ export interface BreakerStatus {
   readonly reason: string;
 }
 
+export const CLOSED_BREAKER: BreakerStatus = { failures: 0, pausedUntil: 0, reason: '' };
+
 /** A pool as the store keeps it. */
 export interface PoolRecord {
   readonly uid: string;

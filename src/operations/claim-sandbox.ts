@@ -2,7 +2,7 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import type { PoolSnapshot } from '../actors/pool-host.ts';
-import { sameClaim } from '../machines/sandbox-arithmetic.ts';
+import { sameClaim } from '../model/claim-rules.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
 import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
 import type { Claim } from '../model/sandbox.ts';

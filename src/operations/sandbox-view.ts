@@ -1,5 +1,5 @@
 import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
-import { expiryOf } from '../machines/sandbox-arithmetic.ts';
+import { expiryOf } from '../model/claim-rules.ts';
 import { isInstanceId } from '../model/identifiers.ts';
 import { sandboxNotFound } from '../model/refusals.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';

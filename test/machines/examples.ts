@@ -1,6 +1,7 @@
 import { createActor, type Actor } from 'xstate';
 import type { Birth, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
-import { CLOSED_BREAKER, type PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import { CLOSED_BREAKER } from '../../src/model/pool.ts';
 import { poolMachine, type PoolContext, type PoolEvent, type PoolInput, type PoolIntent } from '../../src/machines/pool-machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pool.ts';

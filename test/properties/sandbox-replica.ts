@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createActor, type Actor } from 'xstate';
-import { expiryOf, LAUNCH_MS, RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { LAUNCH_MS, RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { expiryOf } from '../../src/model/claim-rules.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';

@@ -1,7 +1,7 @@
 import { v7 } from 'uuid';
 import { Supervisor } from '../../src/actors/supervisor.ts';
-import { CLOSED_BREAKER, type PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
 import { inProcessCoordination } from '../../src/embedded/coordination.ts';
 import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
 import type { Caller } from '../../src/model/tenant.ts';
