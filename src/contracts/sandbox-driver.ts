@@ -10,12 +10,17 @@ export class RecordConflict extends Error {
 
 /** The write may have landed, or may yet. `read()` tells; repeating the same call is safe. */
 export class OutcomeUnknown extends Error {
-  override readonly name = 'OutcomeUnknown';
+  override readonly name: string = 'OutcomeUnknown';
 }
 
 /** The driver can't run this definition at all; `message` names the field. */
 export class DefinitionRefused extends Error {
   override readonly name = 'DefinitionRefused';
+}
+
+/** The instance lives, but nothing could be run in it now; nothing was. `message` says why. */
+export class NotJoinable extends Error {
+  override readonly name = 'NotJoinable';
 }
 
 /** The instance isn't there to be joined: it ended, or never started. */
@@ -108,9 +113,9 @@ export interface SandboxDriver {
   forget(id: InstanceId): Promise<void>;
   /** Record and process as they stand now, uncached. */
   read(id: InstanceId): Promise<InstanceFact>;
-  /** Rejects with InstanceGone. An abort kills the command. */
+  /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command. */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
-  /** Rejects with InstanceGone. */
+  /** Rejects with InstanceGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   stop(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Log } from '../contracts/log.ts';
-import { InstanceGone, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
+import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
 import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage } from './spawner/protocol.ts';
@@ -8,7 +8,7 @@ import { SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 
 /** The spawner ended while it had something of ours in hand. */
-export class SpawnerLost extends Error {
+export class SpawnerLost extends OutcomeUnknown {
   override readonly name = 'SpawnerLost';
 }
 
@@ -192,7 +192,7 @@ export class SpawnerLink {
   }
 
   #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
-    const error = gone ? new InstanceGone(reason) : new Error(`nothing could be run in the sandbox: ${reason}`);
+    const error = gone ? new InstanceGone(reason) : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
     this.#running.get(channel)?.fail(error);
     this.#attaching.get(channel)?.fail(error);
     this.#attaching.delete(channel);

@@ -1,5 +1,6 @@
 import type { RefusalCode } from '../model/refusals.ts';
-import { Refusal } from '../model/refusals.ts';
+import { NotJoinable, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
 
 /** What the edge alone says no to, before a request is one. */
 export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';
@@ -53,6 +54,8 @@ export const statusOf = (code: ErrorCode): number => STATUS[code];
 
 /** The answer to anything thrown. What is no Refusal shows the request id and nothing of itself. */
 export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
+  if (error instanceof OutcomeUnknown) return errorAnswer(unavailable('it is not known whether this took effect; look before you repeat it'), requestId);
+  if (error instanceof NotJoinable) return errorAnswer(unavailable(error.message), requestId);
   if (!(error instanceof Refusal)) {
     return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
   }
