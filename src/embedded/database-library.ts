@@ -10,9 +10,6 @@ export type SqlValue = string | number | null;
 export type Connection = DatabaseSyncInstance;
 export type Statement = ReturnType<Connection['prepare']>;
 
-/** What SQLite says of a failure. `errcode` is absent on errors of the binding itself, such as a bad parameter. */
-export interface SqliteError extends Error { readonly errcode?: number }
-
 interface Library {
   readonly DatabaseSync: new (path: string, options?: { readonly timeout?: number }) => Connection;
   readonly StatementSync: { readonly prototype: object };
@@ -24,10 +21,10 @@ export const connect = (path: string, options: { readonly busyTimeoutMs: number 
   return new DatabaseSync(path, { timeout: options.busyTimeoutMs });
 };
 
-/** SQLite's primary result code; undefined where the error isn't SQLite's. */
+/** SQLite's primary result code, 1 where the library keeps it to itself; undefined where the error isn't SQLite's, such as a bad parameter. */
 export const sqliteCode = (error: unknown): number | undefined => {
-  const code = error instanceof Error && 'errcode' in error ? error.errcode : undefined;
-  return typeof code === 'number' ? code & 0xff : undefined;
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined;
+  return 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 1;
 };
 
 export const SQLITE_BUSY = 5;

@@ -1,6 +1,6 @@
 /**
  * Every statement that the database runs, by name. Each is a single statement, so that one that fails undoes itself and
- * nothing else of its batch. A write answers a row (RETURNING) where it took effect, and none where its condition failed.
+ * nothing else of its batch. A write answers one row (RETURNING) where it took effect, and none where its condition failed.
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at, idle_timeout_ms, max_lifetime_ms,

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { connect, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOTADB, sqliteCode, type Connection, type Statement } from './database-library.ts';
+import { connect, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOTADB, sqliteCode, type Connection, type SqlValue, type Statement } from './database-library.ts';
 import type { Call, FromWorker, Row, ToWorker, WorkerOptions } from './database-protocol.ts';
 import { STATEMENTS } from './database-statements.ts';
 import { DatabaseRefused, migrate } from './migrations.ts';
@@ -13,10 +13,10 @@ import { DatabaseRefused, migrate } from './migrations.ts';
 const work = (port: MessagePort, options: WorkerOptions): void => {
   const say = (message: FromWorker): void => { port.postMessage(message); };
   let connection: Connection;
-  let statements: readonly Statement[];
+  let statements: Prepared;
   try {
     connection = open(options);
-    statements = Object.values(STATEMENTS).map((sql) => prepared(connection, sql));
+    statements = prepareAll(connection);
   } catch (error) {
     say(refusalOf(error, options.path));
     port.close();
@@ -32,7 +32,7 @@ const work = (port: MessagePort, options: WorkerOptions): void => {
       if (closing) break;
     }
     try {
-      if (calls.length > 0) say(runBatch(connection, statements, calls));
+      if (calls.length > 0) say(runBatch(statements, calls));
     } catch (error) {
       say({ kind: 'failed', message: messageOf(error) });
       port.close(); // the connection stays as it is: the file is read afresh by the next process
@@ -52,26 +52,48 @@ const STATEMENT_FAULTS = new Set([18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MI
 
 const waiting = (port: MessagePort): ToWorker | undefined => receiveMessageOnPort(port)?.message;
 
-const runBatch = (connection: Connection, statements: readonly Statement[], calls: readonly Call[]): FromWorker => {
+interface Prepared {
+  readonly begin: Statement;
+  readonly commit: Statement;
+  readonly runs: readonly ((parameters: readonly SqlValue[]) => readonly Row[])[];
+}
+
+const runBatch = ({ begin, commit, runs }: Prepared, calls: readonly Call[]): FromWorker => {
   const results: (number | readonly Row[] | string)[] = [];
-  const alone = calls.length === 1; // commits by itself
-  if (!alone) connection.exec('BEGIN IMMEDIATE');
-  for (const [ticket, index, ...parameters] of calls) results.push(ticket, runOne(statements[index], parameters));
-  if (!alone) connection.exec('COMMIT');
+  begin.run();
+  for (const [ticket, index, ...parameters] of calls) results.push(ticket, runOne(runs[index], parameters));
+  commit.run();
   return results;
 };
 
 /** The rows, or the reason of a fault that is this statement's own. Throws what endangers the transaction, such as a full disk. */
-const runOne = (statement: Statement | undefined, parameters: Call[number][]): readonly Row[] | string => {
+const runOne = (run: Prepared['runs'][number] | undefined, parameters: readonly SqlValue[]): readonly Row[] | string => {
   try {
-    if (!statement) return 'no such statement';
-    return statement.all(...parameters);
+    return run ? run(parameters) : 'no such statement';
   } catch (error) {
     const code = sqliteCode(error);
     if (code === undefined || STATEMENT_FAULTS.has(code)) return messageOf(error);
     throw error;
   }
 };
+
+/**
+ * A read answers all its rows. A write answers its first: `get`, since the errors of `all` come without SQLite's code in
+ * the package for Node 20. `get` hides a failure to commit, so it must never run outside a transaction.
+ */
+const prepareAll = (connection: Connection): Prepared => ({
+  begin: connection.prepare('BEGIN IMMEDIATE'),
+  commit: connection.prepare('COMMIT'),
+  runs: Object.values(STATEMENTS).map((sql) => {
+    const statement = connection.prepare(sql);
+    statement.setReturnArrays(true);
+    if (/^\s*(SELECT|WITH)\b/.test(sql)) return (parameters) => statement.all(...parameters);
+    return (parameters) => {
+      const row: Row | undefined = statement.get(...parameters);
+      return row ? [row] : [];
+    };
+  }),
+});
 
 const open = ({ path, maxPages }: WorkerOptions): Connection => {
   // Never opened here when it exists: closing any descriptor of the file would drop the locks that this process has on it.
@@ -89,12 +111,6 @@ const open = ({ path, maxPages }: WorkerOptions): Connection => {
     connection.close();
     throw error;
   }
-};
-
-const prepared = (connection: Connection, sql: string): Statement => {
-  const statement = connection.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
 };
 
 const refusalOf = (error: unknown, path: string): FromWorker => {

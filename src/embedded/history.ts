@@ -87,9 +87,8 @@ export class SqliteHistory implements History {
     const { clock, log, retentionMs } = this.#options;
     let pause = SWEEP_PAUSE_MS;
     try {
-      const gone = await this.#database.run('history.forget', clock.now() - retentionMs, SWEEP_ROWS);
-      if (gone.length > 0) log.debug({ rows: gone.length }, 'history-forgotten');
-      if (gone.length === SWEEP_ROWS) pause = STEP_PAUSE_MS;
+      const [forgotten] = await this.#database.run('history.forget', clock.now() - retentionMs, SWEEP_ROWS);
+      if (forgotten) pause = STEP_PAUSE_MS; // there may be more
     } catch (error) {
       log.warn({ error }, 'history-not-forgotten');
     }

@@ -1,0 +1,294 @@
+import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RecordConflict, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
+import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/database.ts';
+import { DatabaseRefused, migrate, SCHEMA_VERSION } from '../../../src/embedded/migrations.ts';
+import { sqliteHistory } from '../../../src/embedded/history.ts';
+import { STATEMENTS } from '../../../src/embedded/database-statements.ts';
+import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
+import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
+import { Refusal } from '../../../src/model/refusals.ts';
+import { aFinished } from '../../contracts/history.ts';
+import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+import { skipBecause } from '../../support/skip-because.ts';
+import { TestClock } from '../../support/test-clock.ts';
+import { aDatabase, aFolder, type OpenFile, quietLog } from './a-database.ts';
+import { aWriter, type Writer } from './a-writer.ts';
+import { directly, writeVersion1 } from './old-files.ts';
+
+describe('the database', () => {
+  let folder: string;
+  let path: string;
+  let file: OpenFile | undefined;
+  let writer: Writer | undefined;
+
+  beforeEach(() => {
+    folder = aFolder();
+    path = join(folder, 'sandpool.db');
+  });
+  afterEach(async () => {
+    await writer?.kill();
+    await file?.close();
+    rmSync(folder, { recursive: true, force: true });
+    [writer, file] = [undefined, undefined];
+  });
+
+  const open = async (options: Parameters<typeof aDatabase>[0] = {}, inFolder = folder) => {
+    file = await aDatabase(options, inFolder);
+    return { ...file, records: sqliteInstanceRecords(file.database) };
+  };
+  const refusal = async (): Promise<DatabaseRefused> => {
+    const error = await rejection(openDatabase(path, { log: quietLog, clock: new TestClock() }));
+    expect(error).to.be.instanceOf(DatabaseRefused);
+    return error instanceof DatabaseRefused ? error : expect.fail();
+  };
+  const aBirth = () => { const { record, definition } = anOrder(); return { record, definition }; };
+
+  it('keeps its files from all other users', async () => {
+    const { records } = await open();
+    const { record, definition } = aBirth();
+    await records.birth(record, definition);
+
+    for (const name of [path, `${path}-wal`]) expect((statSync(name).mode & 0o777).toString(8)).to.equal('600');
+  });
+
+  it('is found again, with all that was written, after it was closed', async () => {
+    const { records, database } = await open();
+    const { record, definition } = aBirth();
+    const born = await records.birth(record, definition);
+    await database.close();
+
+    expect(await (await open()).records.all()).to.deep.equal([{ record: born, definition }]);
+  });
+
+  it('finishes what was called before it was closed, and refuses the rest', async () => {
+    const { records, database } = await open();
+    const births = Array.from({ length: 50 }, aBirth);
+
+    const written = Promise.all(births.map(({ record, definition }) => records.birth(record, definition)));
+    const closed = database.close();
+
+    expect(await rejection(records.all())).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await written).to.have.length(50);
+    await Promise.all([closed, database.close()]);
+    expect(await (await open()).records.all()).to.have.length(50);
+  });
+
+  it('lets a statement that fails leave the others of its batch alone', async () => {
+    const { records, database } = await open();
+    const births = Array.from({ length: 20 }, aBirth);
+
+    const outcomes = await Promise.allSettled(births.map(({ record, definition }, index) =>
+      (index % 2 === 0 ? records.birth(record, definition) : database.run('instances.birth', record.id, null, '{}'))));
+
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(births.map((_, index) => (index % 2 === 0 ? 'fulfilled' : 'rejected')));
+    const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    for (const fault of faults) expect(fault).to.be.instanceOf(Error).and.not.instanceOf(OutcomeUnknown);
+    expect((await records.all()).map(({ record }) => record.id)).to.have.members(births.filter((_, index) => index % 2 === 0).map(({ record }) => record.id));
+  });
+
+  it('answers one that fails alone, and goes on', async () => {
+    const { records, database } = await open();
+
+    expect(await rejection(database.run('instances.birth', 'x', null, '{}'))).to.have.property('message').that.includes('instances.birth');
+    expect(await rejection(database.run('instances.birth', 'x', '{}', true as never))).to.be.instanceOf(Error);
+    expect(await records.all()).to.deep.equal([]);
+  });
+
+  it('refuses a call over the most that may wait, and takes calls again once some are answered', async () => {
+    const { database } = await open({ maxCalls: 3 });
+    const three = Array.from({ length: 3 }, () => database.run('templates.list'));
+
+    expect(await rejection(database.run('templates.list'))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    await Promise.all(three);
+
+    expect(await database.run('templates.list')).to.deep.equal([]);
+  });
+
+  it('says that the outcome is unknown when no answer comes in time, and goes on', async () => {
+    const { records, clock } = await open();
+    const { record, definition } = aBirth();
+
+    const early = records.birth(record, definition);
+    clock.advance(CALL_DEADLINE_MS);
+
+    expect(await rejection(early)).to.be.instanceOf(OutcomeUnknown);
+    expect(await rejection(records.birth(record, definition))).to.be.instanceOf(RecordConflict); // it had landed
+  });
+
+  it('measures each call’s time from its own start', async () => {
+    const { database, clock } = await open();
+    await database.run('templates.list');
+    clock.advance(CALL_DEADLINE_MS - 1);
+
+    const call = database.run('templates.list');
+    clock.advance(CALL_DEADLINE_MS - 1);
+
+    expect(await call).to.deep.equal([]);
+  });
+
+  /** Writes until the disk is full; answers the ids that were acknowledged. */
+  const fill = async ({ records, database }: Awaited<ReturnType<typeof open>>): Promise<readonly string[]> => {
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 500; round++) {
+      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, async () => {
+        const { record, definition } = anOrder(aDefinition({ argv: ['x'.repeat(4_000)] }));
+        await records.birth(record, definition);
+        acknowledged.push(record.id);
+      }));
+      const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+      if (failures.length === 0) continue;
+      for (const failure of failures) expect(failure).to.be.instanceOf(OutcomeUnknown);
+      expect(await database.failed).to.be.instanceOf(Error).with.property('message').that.matches(/full|disk/);
+      expect(await rejection(records.all())).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+      return acknowledged;
+    }
+    throw new Error('the disk never filled up');
+  };
+
+  it('stops for good at a commit that fails, and has lost nothing acknowledged when it is opened again', async () => {
+    const full = await open({ maxPages: 80 });
+    const acknowledged = await fill(full);
+    await full.database.close();
+
+    const again = await open();
+
+    expect(acknowledged).to.not.be.empty;
+    expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);
+    const { record, definition } = aBirth();
+    await again.records.birth(record, definition);
+  });
+
+  it('does so on a disk that is really full', async function () {
+    const disk = join(folder, 'disk');
+    mkdirSync(disk);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'sandpool-test', disk], { stdio: 'ignore' });
+    } catch {
+      skipBecause(this, 'needs the right to mount a tmpfs');
+    }
+    try {
+      const full = await open({}, disk);
+      const acknowledged = await fill(full);
+      await full.database.close();
+      execFileSync('mount', ['-o', 'remount,size=8m', disk]);
+
+      const again = await open({}, disk);
+
+      expect(acknowledged).to.not.be.empty;
+      expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);
+      await again.database.close();
+    } finally {
+      await file?.database.close();
+      file = undefined;
+      execFileSync('umount', ['-l', disk]);
+    }
+  });
+
+  it('loses nothing acknowledged to kill -9 in the middle of writes, round after round', async function () {
+    this.timeout(120_000);
+    const order = ['idle', 'claimed', 'ending'];
+    const known = new Map<string, string>();
+    for (const count of [40, 400, 1_500]) {
+      writer = await aWriter(path);
+      await writer.reached(count);
+      await writer.kill();
+      for (const [id = '', state = ''] of writer.acknowledged.map((line) => line.split(' '))) known.set(id, state);
+
+      const { records, database } = await open();
+      const found = new Map((await records.all()).map(({ record }) => [record.id, record.state]));
+      await database.close();
+
+      const lost = [...known].filter(([id, state]) => order.indexOf(found.get(id) ?? 'gone') < order.indexOf(state));
+      expect(lost).to.deep.equal([]);
+    }
+  });
+
+  it('refuses a file that another process holds, until that one is dead', async function () {
+    this.timeout(60_000);
+    writer = await aWriter(path);
+
+    const refused = await refusal();
+    expect(refused.why).to.equal('locked');
+    expect(refused.message).to.include(path).and.include('already runs');
+
+    await writer.kill();
+    expect(await (await open()).records.all()).to.be.an('array');
+  });
+
+  it('refuses a file that a later version wrote, says what to do, and leaves it alone', async () => {
+    await (await open()).database.close();
+    directly(path, (connection) => { connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`); });
+
+    const refused = await refusal();
+
+    expect(refused.why).to.equal('newer');
+    expect(refused.message).to.include(path).and.include(`version ${SCHEMA_VERSION + 1}`).and.include('start the newer sandpool');
+    directly(path, (connection) => { connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`); });
+    expect(await (await open()).records.all()).to.deep.equal([]);
+  });
+
+  it('refuses what is no database, and a database of something else', async () => {
+    writeFileSync(path, 'not a database, but a text that is long enough to be looked at as one\n'.repeat(100));
+    expect((await refusal()).why).to.equal('foreign');
+
+    rmSync(path);
+    directly(path, (connection) => { connection.exec('CREATE TABLE other (x); INSERT INTO other VALUES (1)'); });
+    expect((await refusal()).why).to.equal('foreign');
+    expect(directly(path, (connection) => connection.prepare('SELECT x FROM other').all())).to.have.length(1);
+  });
+
+  it('refuses a path where no file can be made', async () => {
+    path = join(folder, 'absent', 'sandpool.db');
+
+    const refused = await refusal();
+
+    expect(refused.why).to.equal('broken');
+    expect(refused.message).to.include(path);
+  });
+
+  it('takes over a file of the first version, with all that is in it', async () => {
+    writeVersion1(path);
+
+    const { records, database, clock } = await open();
+
+    const [stored] = await records.all();
+    expect(stored?.record).to.deep.include({ id: '018bcfe5-6800-7000-8000-000000000001', state: 'claimed', revision: '2', poolName: 'default' });
+    expect(stored?.record.claim).to.deep.equal(aClaim());
+    const store = sqliteRecordStore(database);
+    const [template] = await store.templates.list();
+    expect(template).to.deep.include({ name: 'small', revision: '7' });
+    expect((await store.pools.list()).map(({ uid, revision }) => [uid, revision])).to.deep.equal([['u1', '8']]);
+    expect(Number((template && await store.templates.update(template))?.revision)).to.be.greaterThan(8);
+    const history = sqliteHistory(database, { clock, log: quietLog, retentionMs: 1_000 });
+    await history.record(aFinished());
+    expect((await history.list({}, { offset: 0, limit: 1 })).total).to.equal(1);
+  });
+
+  it('stays at the version it had when a migration fails half-way', () => {
+    writeVersion1(path);
+
+    directly(path, (connection) => {
+      connection.exec('CREATE TABLE history_counts (in_the_way)');
+      expect(() => { migrate(connection, path); }).to.throw(/history_counts/);
+      expect(connection.prepare('PRAGMA user_version').get()).to.deep.include({ user_version: 1 });
+      expect(connection.prepare("SELECT name FROM sqlite_schema WHERE name = 'history_groups'").all()).to.deep.equal([]);
+    });
+  });
+
+  it('never scans the instances or the history', () => {
+    directly(path, (connection) => {
+      migrate(connection, path);
+      const scans = Object.entries(STATEMENTS).flatMap(([name, sql]) => {
+        const parameters = Array.from({ length: new Set(sql.match(/\?\d*/g)).size === 1 ? (sql.match(/\?/g) ?? []).length : Math.max(0, ...(sql.match(/\?(\d+)/g) ?? []).map((mark) => Number(mark.slice(1)))) }, () => 1);
+        const plan = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters).map(({ detail }) => String(detail));
+        return plan.filter((step) => /^SCAN (h|history|i|instances)\b/.test(step)).map((step) => `${name}: ${step}`);
+      });
+
+      expect(scans).to.deep.equal([]);
+    });
+  });
+});

@@ -1,0 +1,30 @@
+import { writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { v7 } from 'uuid';
+import { lockDataDir } from '../../../src/embedded/data-lock.ts';
+import { openDatabase } from '../../../src/embedded/database.ts';
+import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { aClaim, anOrder } from '../../support/instance-orders.ts';
+import { quietLog } from './a-database.ts';
+
+/** Takes the folder of the file it is given, then bears, claims and releases instances until it is killed; says each acknowledgement: id, state. */
+const say = (line: string): void => { writeSync(1, `${line}\n`); };
+
+const path = process.argv[2] ?? '';
+lockDataDir(dirname(path));
+const records = sqliteInstanceRecords(await openDatabase(path, { log: quietLog, clock: systemClock() }));
+say('open');
+
+const live = async (): Promise<void> => {
+  for (;;) {
+    const { record: birth, definition } = anOrder(undefined, v7());
+    const idle = await records.birth(birth, definition);
+    say(`${idle.id} idle`);
+    await records.claim(idle.id, aClaim(), idle.revision);
+    say(`${idle.id} claimed`);
+    await records.release(idle.id, { reason: 'deleted', exitCode: null });
+    say(`${idle.id} ending`);
+  }
+};
+await Promise.all(Array.from({ length: 8 }, live));
