@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import type { SandpoolClient } from '../client/sandpool-client.ts';
+import type { Action, ServiceAction } from './action.ts';
 import { execLeaf } from './commands/exec.ts';
 import { poolsGroup } from './commands/pools.ts';
 import { runLeaf } from './commands/run.ts';
@@ -12,17 +12,6 @@ import { connect, type ConnectionOptions } from './connection.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
-
-/** What a command does: answers its exit code. Operands as commander hands them: text, lists of text, or undefined. */
-type Work<Options> = (context: CliContext, operands: readonly unknown[], options: Options) => Promise<number>;
-
-/** Makes commander's action of a command's work; what it throws is explained, and ends with `failureExit`. */
-export type Action = <Options>(failureExit: number, work: Work<Options>) => (...args: unknown[]) => Promise<void>;
-
-/** The same for a command that is a call or two of the service; fails with 1. */
-export type ServiceAction = <Options>(
-  work: (api: SandpoolClient, context: CliContext, operands: readonly unknown[], options: Options) => Promise<void>,
-) => (...args: unknown[]) => Promise<void>;
 
 const FAILED = 1;
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import type { Action } from '../program.ts';
+import type { Action } from '../action.ts';
 import { addCommandOptions } from './run.ts';
 import { type CommandOptions, commandWords, runCommand } from './run-command.ts';
 

@@ -3,7 +3,7 @@ import { nameAndValue, wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
-import type { ServiceAction } from '../program.ts';
+import type { ServiceAction } from '../action.ts';
 import { addOutputOption, type OutputOptions, poolFields, poolTable, sayIfMore, show } from '../show.ts';
 
 const MAX_REPLICAS = 10_000;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { durationText, wholeNumber } from '../arguments.ts';
 import { withBorrowedSandbox } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import type { Action } from '../program.ts';
+import type { Action } from '../action.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
 import { type CommandOptions, commandWords, MAX_TIMEOUT_SECONDS, runCommand } from './run-command.ts';
 import { typedCommand } from '../typed-command.ts';

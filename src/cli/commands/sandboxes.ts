@@ -4,7 +4,7 @@ import { durationText, wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
-import type { ServiceAction } from '../program.ts';
+import type { ServiceAction } from '../action.ts';
 import { addOutputOption, type OutputOptions, sandboxFields, sandboxTable, sayIfMore, show } from '../show.ts';
 
 /** `sandboxes list|get|create|delete`. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { configFlags, type NamedTexts } from '../../config.ts';
 import { leaf } from '../leaf.ts';
-import type { Action } from '../program.ts';
+import type { Action } from '../action.ts';
 
 /** `serve`: the daemon, in this process, until it is told to stop. */
 export const serveLeaf = (action: Action): Command => {

@@ -4,7 +4,7 @@ import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { interact, terminalSize } from '../interactive.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import type { Action } from '../program.ts';
+import type { Action } from '../action.ts';
 
 interface ShellOptions extends ConnectionOptions {
   readonly pool: string;

@@ -6,7 +6,7 @@ import { dataDirOf } from '../connection.ts';
 import { type CliContext, print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
-import type { Action } from '../program.ts';
+import type { Action } from '../action.ts';
 
 interface StopOptions {
   readonly all?: boolean;
