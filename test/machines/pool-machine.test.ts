@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { surplusOf, type PoolEvent } from '../../src/machines/pool-machine.ts';
+import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pool.ts';
+import { aPolicy, aPool, APool, counts, T0 } from './examples.ts';
+
+const LEAD: PoolEvent = { type: 'LEAD', now: T0 };
+const deadline = (now: number): PoolEvent => ({ type: 'DEADLINE', now });
+const moved = (from: keyof PoolCounts | undefined, to: keyof PoolCounts | undefined): PoolEvent => ({ type: 'INSTANCE_MOVED', from, to, ordered: false, now: T0 });
+const appeared: PoolEvent = { type: 'INSTANCE_MOVED', from: undefined, to: 'starting', ordered: true, now: T0 };
+const started: PoolEvent = { type: 'INSTANCE_STARTED', now: T0 };
+const failed = (now = T0): PoolEvent => ({ type: 'START_FAILED', reason: 'no image', now });
+const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolEvent => ({ type: 'RECORD', record: aPool(part), now });
+const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof aPool>[0] = {}): APool => new APool({ record: aPool(part), counts: counts(has) });
+
+describe('a pool that is filled', () => {
+  it('launches what is missing once it leads, and no more when they appear', () => {
+    const pool = new APool().send(LEAD);
+    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }]);
+    pool.send(appeared, appeared);
+    expect(pool.taken()).to.deep.equal([]);
+    expect(pool.context).to.deep.include({ counts: counts({ starting: 2 }), ordered: 0 });
+  });
+
+  it('is active once it has had all', () => {
+    const pool = new APool().send(LEAD, appeared, appeared, moved('starting', 'idle'));
+    expect(pool.lifecycle).to.equal('pending');
+    pool.send(moved('starting', 'idle'));
+    expect(pool.lifecycle).to.equal('active');
+    expect(pool.send(moved('idle', undefined)).lifecycle).to.equal('active');
+  });
+
+  it('does nothing while it follows', () => {
+    const pool = new APool().send(edited({ replicas: 5 }), moved(undefined, 'idle'), failed());
+    expect(pool.intents).to.deep.equal([]);
+    expect(pool.send(LEAD).taken()).to.deep.equal([{ type: 'launch', count: 4 }]);
+  });
+
+  it('launches again what was ordered and dropped', () => {
+    const pool = new APool().send(LEAD, { type: 'LAUNCHES_DROPPED', count: 2, now: T0 });
+    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }, { type: 'launch', count: 2 }]);
+  });
+
+  it('launches again what was ordered under a lease that it lost', () => {
+    const pool = new APool().send(LEAD, { type: 'FOLLOW' }, LEAD);
+    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }, { type: 'launch', count: 2 }]);
+  });
+
+  it('launches a replacement after an instance is lost', () => {
+    const pool = withInstances({ idle: 2 }).send(LEAD, moved('idle', 'failed'));
+    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+  });
+
+  it('launches none for a claim, and one when the sandbox is given back', () => {
+    const pool = withInstances({ idle: 2 }).send(LEAD, moved('idle', 'running'));
+    expect(pool.taken()).to.deep.equal([]);
+    expect(pool.send(moved('running', 'stopping')).taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+  });
+
+  it('goes on when a token has come', () => {
+    const policy = aPolicy({ refill: { perSecond: 1, burst: 1, inFlight: 16 } });
+    const pool = new APool({ policy }).send(LEAD);
+    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+    expect(pool.context.deadline).to.equal(T0 + 1_000);
+    expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+    expect(pool.context.deadline).to.equal(undefined);
+  });
+});
+
+describe('a pool that has too many', () => {
+  it('trims the unclaimed alone', () => {
+    const pool = withInstances({ idle: 2, running: 3 }).send(LEAD);
+    expect(pool.scale).to.equal('surplus');
+    expect(pool.taken()).to.deep.equal([{ type: 'trim' }]);
+    expect(surplusOf(pool.context)).to.equal(2);
+  });
+
+  it('leaves the running be', () => {
+    const pool = withInstances({ running: 3 }).send(LEAD);
+    expect(pool.taken()).to.deep.equal([]);
+    expect(surplusOf(pool.context)).to.equal(0);
+  });
+});
+
+describe('a pool whose starts fail', () => {
+  const failing = (): APool => new APool().send(LEAD, appeared, appeared, failed(), failed(), failed());
+
+  it('pauses after so many in a row, and saves that', () => {
+    const pool = failing();
+    expect(pool.breaker).to.equal('open');
+    expect(pool.intents.at(-1)).to.deep.equal({ type: 'save-breaker', breaker: { failures: 3, pausedUntil: T0 + 1_000, reason: 'no image' } });
+    pool.taken();
+    expect(pool.send(moved('starting', 'failed'), moved('starting', 'failed')).taken()).to.deep.equal([]);
+  });
+
+  it('tries one when the pause is over, and all when that one has started', () => {
+    const pool = failing().send(moved('starting', 'failed'), moved('starting', 'failed'));
+    pool.taken();
+    expect(pool.context.deadline).to.equal(T0 + 1_000);
+    expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+    pool.send(appeared, moved('starting', 'idle'));
+    pool.taken();
+    expect(pool.send(started).taken()).to.deep.equal([{ type: 'save-breaker', breaker: CLOSED_BREAKER }, { type: 'launch', count: 1 }]);
+    expect(pool.breaker).to.equal('closed');
+  });
+
+  it('forgets failures that were not in a row', () => {
+    const pool = new APool().send(LEAD, failed(), failed(), started, failed(), failed());
+    expect(pool.breaker).to.equal('closed');
+  });
+
+  it('remembers its pause over a restart', () => {
+    const pool = new APool({ record: aPool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }) }).send(LEAD);
+    expect(pool.taken()).to.deep.equal([]);
+    expect(pool.context.deadline).to.equal(T0 + 400);
+  });
+});
+
+describe('a pool that is deleted', () => {
+  it('retires the unclaimed, and is removed when they are gone', () => {
+    const pool = withInstances({ idle: 1, running: 1 }).send(LEAD, edited({ deleting: 'keep-running' }));
+    expect(pool.taken()).to.deep.equal([{ type: 'trim' }]);
+    pool.send(moved('idle', 'stopping'));
+    expect(pool.taken()).to.deep.equal([{ type: 'remove' }]);
+    expect(pool.send({ type: 'REMOVED' }).lifecycle).to.equal('removed');
+  });
+
+  it('with force ends the running, and waits until all are gone', () => {
+    const pool = withInstances({ running: 1 }, { replicas: 1 }).send(LEAD, edited({ deleting: 'force' }));
+    expect(pool.taken()).to.deep.equal([{ type: 'end-running' }]);
+    pool.send(moved('running', 'stopping'));
+    expect(pool.lifecycle).to.equal('deleting.draining');
+    expect(pool.send(moved('stopping', undefined)).taken()).to.deep.equal([{ type: 'remove' }]);
+  });
+
+  it('launches nothing, also when an older record comes', () => {
+    const pool = withInstances({ idle: 2 }).send(LEAD, edited({ deleting: 'keep-running' }), moved('idle', 'stopping'), edited({ replicas: 9 }));
+    expect(pool.taken().some(({ type }) => type === 'launch')).to.equal(false);
+  });
+
+  it('forgets what its refill waited for', () => {
+    const policy = aPolicy({ refill: { perSecond: 1, burst: 1, inFlight: 16 } });
+    const pool = new APool({ policy }).send(LEAD, appeared, edited({ deleting: 'keep-running' }), deadline(T0 + 2_000));
+    expect(pool.context.deadline).to.equal(undefined);
+  });
+
+  it('is removed again after a pause where that failed or was never answered', () => {
+    for (const event of [{ type: 'REMOVE_UNSETTLED', now: T0 } as const, deadline(T0 + 1_000)]) {
+      const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, event);
+      expect(pool.lifecycle).to.equal('deleting.unremoved');
+      expect(pool.taken()).to.deep.equal([{ type: 'remove' }]);
+      expect(pool.send(deadline(T0 + 5_000)).taken()).to.deep.equal([{ type: 'remove' }]);
+    }
+  });
+
+  it('is removed by the next leader where this one lost its lease meanwhile', () => {
+    const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, { type: 'FOLLOW' });
+    expect(pool.lifecycle).to.equal('deleting.draining');
+    pool.taken();
+    expect(pool.send(LEAD).taken()).to.deep.equal([{ type: 'remove' }]);
+  });
+});

@@ -1,0 +1,279 @@
+import { expect } from 'chai';
+import { CLAIM_REPEAT_MS, LAUNCH_MS, RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import type { SandboxEvent } from '../../src/machines/sandbox-events.ts';
+import type { Claim, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import { aBirth, aClaim, aFact, aRecord, ASandbox, AVAILABLE, GONE, noRecord, STARTING, T0, UNAVAILABLE } from './examples.ts';
+
+const fact = (record: InstanceRecord | undefined, vitals: Vitals = AVAILABLE, now = T0 + 10): SandboxEvent =>
+  ({ type: 'FACT', fact: record ? aFact(record, vitals) : noRecord(vitals), now });
+const deadline = (now: number): SandboxEvent => ({ type: 'DEADLINE', now });
+const CLAIM: SandboxEvent = { type: 'CLAIM', claim: aClaim({ claimedAt: T0 }), now: T0, until: T0 + 5_000 };
+const END: SandboxEvent = { type: 'END', reason: 'deleted', now: T0 + 20 };
+const RETIRE: SandboxEvent = { type: 'RETIRE', now: T0 + 20 };
+const CLAIM_UNSETTLED: SandboxEvent = { type: 'CLAIM_UNSETTLED', now: T0 + 10 };
+const EXITED: Vitals = { kind: 'gone', exitCode: 3, reason: 'exited' };
+const claimed = (terms: Partial<Claim> = {}): InstanceRecord => aRecord({ revision: '2', state: 'claimed', claim: aClaim({ claimedAt: T0, ...terms }) });
+const ending = (): InstanceRecord => ({ ...claimed(), revision: '3', state: 'ending', end: { reason: 'deleted', exitCode: null } });
+const CLAIMED: SandboxEvent = { type: 'CLAIMED', record: claimed(), now: T0 + 10 };
+const running = (terms: Partial<Claim> = {}): ASandbox => ASandbox.found(claimed(terms));
+
+describe('a sandbox that is launched', () => {
+  it('becomes idle, and reports its start, when it is ready to be claimed', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), STARTING));
+    expect(sandbox.state).to.equal('starting.booting');
+    sandbox.send(fact(aRecord()));
+    expect(sandbox.state).to.equal('idle.available');
+    expect(sandbox.last).to.include({ type: 'report-start', outcome: 'started' });
+  });
+
+  it('is launched again under the same id while it is not known to have landed', () => {
+    const birth = aBirth({ id: 'one' });
+    const sandbox = ASandbox.born(birth).send(deadline(T0 + LAUNCH_MS));
+    expect(sandbox.state).to.equal('starting.ordered.uncertain');
+    sandbox.send(deadline(T0 + LAUNCH_MS + RETRY_MS));
+    expect(sandbox.intents).to.deep.equal([{ type: 'launch', birth }, { type: 'launch', birth }]);
+  });
+
+  it('is done with, and reported as failed, when it was refused and there is no record', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCH_REFUSED', reason: 'no such image' });
+    expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'failed', reason: 'no such image' }, { type: 'look' }]);
+    expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
+  });
+
+  it('is cleared away when it was refused although an earlier attempt had landed', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, { type: 'LAUNCH_REFUSED', reason: 'no room' }, fact(aRecord()));
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+  });
+
+  it('is retired, and reported as failed, when it is not ready in time', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, deadline(T0 + 10_000));
+    expect(sandbox.intents.slice(1)).to.deep.equal([
+      { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1' },
+    ]);
+  });
+
+  it('reports why its process died at start', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), EXITED));
+    expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'failed', reason: 'exited' });
+  });
+
+  it('is retired as soon as it is known to have landed when it was to end before', () => {
+    const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord() });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+  });
+
+  it('keeps a claim that it learned of before its own launch was answered', () => {
+    const sandbox = ASandbox.born().send(fact(claimed()), { type: 'LAUNCHED', record: aRecord() });
+    expect(sandbox.state).to.equal('running');
+  });
+});
+
+describe('a sandbox that is found', () => {
+  const cases: readonly (readonly [string, InstanceRecord, Vitals, string])[] = [
+    ['idle where it is ready', aRecord(), AVAILABLE, 'idle.available'],
+    ['idle, and not to be claimed, where it no longer answers', aRecord(), UNAVAILABLE, 'idle.unavailable'],
+    ['starting where its process has not got ready', aRecord(), STARTING, 'starting.booting'],
+    ['retired where its process is gone', aRecord(), GONE, 'stopping.retiring'],
+    ['running where it is claimed', claimed(), AVAILABLE, 'running'],
+    ['running where it is claimed and not answering', claimed(), UNAVAILABLE, 'running'],
+    ['released where it is claimed and gone', claimed(), GONE, 'stopping.releasing'],
+    ['released where it was ending', ending(), AVAILABLE, 'stopping.releasing'],
+  ];
+  for (const [what, record, vitals, state] of cases) it(`is ${what}`, () => expect(ASandbox.found(record, vitals).state).to.equal(state));
+
+  it('keeps the exit code of a process that ended unseen', () => {
+    expect(ASandbox.found(claimed(), EXITED).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 } });
+  });
+});
+
+describe('a claim', () => {
+  it('is written at the revision that was seen, and runs once it has landed', () => {
+    const sandbox = ASandbox.found().send(CLAIM);
+    expect(sandbox.last).to.deep.equal({ type: 'claim', claim: aClaim({ claimedAt: T0 }), seen: '1' });
+    expect(sandbox.send(CLAIMED).state).to.equal('running');
+  });
+
+  it('changes nothing where the sandbox is not idle and ready', () => {
+    for (const sandbox of [ASandbox.born(), ASandbox.found(aRecord(), STARTING), ASandbox.found(aRecord(), UNAVAILABLE), running(), ASandbox.found(aRecord(), GONE)]) {
+      const before = sandbox.state;
+      expect(sandbox.send(CLAIM).state).to.equal(before);
+      expect(sandbox.intents.some(({ type }) => type === 'claim'), before).to.equal(false);
+    }
+  });
+
+  it('of unknown outcome is looked at, and runs where the record shows it', () => {
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED);
+    expect(sandbox.last).to.deep.equal({ type: 'look' });
+    expect(sandbox.send(fact(claimed())).state).to.equal('running');
+  });
+
+  it('that did not land is written again at the revision that is there now, at once and then after a pause', () => {
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(aRecord({ revision: '5' })));
+    expect(sandbox.last).to.include({ type: 'claim', seen: '5' });
+    sandbox.send(CLAIM_UNSETTLED, fact(aRecord({ revision: '5' })));
+    expect(sandbox.state).to.equal('claiming.unwritten');
+    expect(sandbox.send(deadline(T0 + 10 + CLAIM_REPEAT_MS)).last).to.include({ type: 'claim', seen: '5' });
+  });
+
+  it('of unknown outcome is settled by retiring the record once its request has given up', () => {
+    const sandbox = ASandbox.found().send(CLAIM, deadline(T0 + 5_000), fact(aRecord(), AVAILABLE, T0 + 5_001));
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+  });
+
+  it('that lands after its request has given up stays with who asked for it', () => {
+    const sandbox = ASandbox.found().send(CLAIM, deadline(T0 + 5_000), fact(aRecord(), AVAILABLE, T0 + 5_001), CLAIMED);
+    expect(sandbox.state).to.equal('running');
+    expect(sandbox.context.end).to.equal(undefined);
+  });
+
+  it('that another won is theirs', () => {
+    const theirs = { ...aClaim().owner, user: 'bob' };
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(claimed({ owner: theirs })));
+    expect(sandbox.state).to.equal('running');
+    expect(sandbox.context.record?.claim?.owner).to.deep.equal(theirs);
+  });
+
+  it('is released when it lands after the sandbox was told to end', () => {
+    const sandbox = ASandbox.found().send(CLAIM, END, CLAIMED);
+    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null } });
+  });
+
+  it('of an instance whose record is gone waits for nothing but its end', () => {
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(undefined, AVAILABLE));
+    expect(sandbox.state).to.equal('stopping.waiting');
+    expect(sandbox.send(fact(undefined, GONE)).last).to.deep.equal({ type: 'close' });
+  });
+});
+
+describe('an idle sandbox', () => {
+  it('can be claimed only while it answers', () => {
+    const sandbox = ASandbox.found().send(fact(aRecord(), UNAVAILABLE));
+    expect(sandbox.state).to.equal('idle.unavailable');
+    expect(sandbox.send(fact(aRecord())).state).to.equal('idle.available');
+  });
+
+  it('runs when another replica claimed it', () => {
+    expect(ASandbox.found().send(fact(claimed())).state).to.equal('running');
+  });
+
+  it('is dead, not free, without a record', () => {
+    expect(ASandbox.found().send(fact(undefined, AVAILABLE)).state).to.equal('stopping.looking');
+  });
+
+  it('runs on when it was claimed before its retirement landed', () => {
+    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(claimed()));
+    expect(sandbox.state).to.equal('running');
+  });
+
+  it('that was deleted ends also when it was claimed meanwhile', () => {
+    for (const before of [[END], [RETIRE, END]]) {
+      const sandbox = ASandbox.found().send(...before, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(claimed()));
+      expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null } });
+    }
+  });
+
+  it('that turns out to be claimed and ending is released, not retired for ever', () => {
+    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(ending()));
+    expect(sandbox.state).to.equal('stopping.releasing');
+  });
+
+  it('whose retirement failed is retired again after a pause', () => {
+    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(aRecord({ revision: '4' })));
+    expect(sandbox.state).to.equal('stopping.unretired');
+    expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4' });
+  });
+});
+
+describe('a running sandbox', () => {
+  it('ends at its idle timeout, counted from its last activity', () => {
+    const sandbox = running({ idleTimeoutMs: 5_000 }).send({ type: 'ACTIVE', now: T0 + 3_000 }, deadline(T0 + 5_000));
+    expect(sandbox.state).to.equal('running');
+    expect(sandbox.context.deadline).to.equal(T0 + 8_000);
+    expect(sandbox.send(deadline(T0 + 8_000)).last).to.deep.equal({ type: 'release', end: { reason: 'idle-timeout', exitCode: null } });
+  });
+
+  it('is not idle while a command is under way', () => {
+    const sandbox = running({ idleTimeoutMs: 5_000 }).send({ type: 'WORK_BEGAN', now: T0 + 1_000 }, deadline(T0 + 60_000));
+    expect(sandbox.state).to.equal('running');
+    sandbox.send({ type: 'WORK_ENDED', now: T0 + 61_000 });
+    expect(sandbox.context.deadline).to.equal(T0 + 66_000);
+  });
+
+  it('ends at its longest life whatever it does', () => {
+    const sandbox = running({ maxLifetimeMs: 9_000 }).send({ type: 'WORK_BEGAN', now: T0 + 1_000 }, deadline(T0 + 9_000));
+    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'max-lifetime', exitCode: null } });
+  });
+
+  it('lives by an idle timeout that was changed, here or by another replica', () => {
+    const longer = { ...claimed({ idleTimeoutMs: 60_000 }), revision: '3' };
+    expect(running({ idleTimeoutMs: 5_000 }).send({ type: 'AMENDED', record: longer, now: T0 + 10 }).context.deadline).to.equal(T0 + 60_010);
+    expect(running().send(fact(longer)).context.deadline).to.equal(T0 + 60_000);
+  });
+
+  it('that was claimed while it booted here has its whole idle timeout', () => {
+    const sandbox = ASandbox.found(aRecord(), STARTING).send(fact(claimed({ claimedAt: T0 + 9_000, idleTimeoutMs: 5_000 }), AVAILABLE, T0 + 9_000));
+    expect(sandbox.context.deadline).to.equal(T0 + 14_000);
+  });
+
+  it('is not retired', () => expect(running().send(RETIRE).state).to.equal('running'));
+
+  it('does not turn idle again by an older fact', () => {
+    expect(running().send(fact(aRecord())).context.record?.state).to.equal('claimed');
+  });
+
+  it('is released with its exit code when it exits, and as lost where nobody knows', () => {
+    expect(running().send(fact(claimed(), EXITED)).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 } });
+    expect(running().send(fact(claimed(), GONE)).last).to.deep.equal({ type: 'release', end: { reason: 'lost', exitCode: null } });
+  });
+
+  it('leaves when another replica ended it', () => {
+    expect(running().send(fact(ending())).state).to.equal('stopping.releasing');
+  });
+});
+
+describe('a sandbox that ends', () => {
+  const closing = (): ASandbox => running().send(END, { type: 'RELEASED', now: T0 + 30 }, fact(ending(), GONE));
+
+  it('notes its end durably, waits until nothing of it runs, leaves history, and is done', () => {
+    const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 });
+    expect(sandbox.state).to.equal('stopping.waiting');
+    sandbox.send(fact(ending(), GONE, T0 + 40));
+    expect(sandbox.last).to.have.property('type', 'close');
+    expect(sandbox.last).to.have.property('finished').that.includes({ endReason: 'deleted', terminatedAt: T0 + 40, claimedAt: T0 });
+    expect(sandbox.send({ type: 'CLOSED' }).state).to.equal('completed');
+  });
+
+  it('repeats its release until it is noted', () => {
+    const sandbox = running().send(END, { type: 'RELEASE_UNSETTLED', now: T0 + 30 });
+    expect(sandbox.state).to.equal('stopping.unnoted');
+    expect(sandbox.send(deadline(T0 + 30 + RETRY_MS)).intents.filter(({ type }) => type === 'release')).to.have.length(2);
+  });
+
+  it('looks again when nobody says that it is gone', () => {
+    const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 }, deadline(T0 + 30 + RETRY_MS));
+    expect(sandbox.last).to.deep.equal({ type: 'look' });
+    expect(sandbox.context.deadline).to.equal(T0 + 30 + 2 * RETRY_MS);
+  });
+
+  it('repeats its closing until history has it', () => {
+    const sandbox = closing().send({ type: 'CLOSE_UNSETTLED', now: T0 + 50 });
+    expect(sandbox.state).to.equal('stopping.unclosed');
+    expect(sandbox.send(deadline(T0 + 50 + RETRY_MS)).last).to.have.property('type', 'close');
+  });
+
+  it('keeps the first end', () => {
+    const sandbox = running().send(fact(claimed(), EXITED), END);
+    expect(sandbox.context.end).to.deep.equal({ reason: 'exited', exitCode: 3 });
+  });
+
+  it('leaves no history where nobody held it', () => {
+    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRED', now: T0 + 30 }, fact(undefined, GONE));
+    expect(sandbox.last).to.deep.equal({ type: 'close' });
+  });
+
+  it('does not come back by an older fact', () => {
+    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRED', now: T0 + 30 }, fact(aRecord()));
+    expect(sandbox.context.record).to.equal(undefined);
+    expect(sandbox.state).to.equal('stopping.waiting');
+  });
+});
