@@ -22,7 +22,8 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
   } catch (error) {
     if (error instanceof ClientGone || context.res.destroyed) {
       log.debug({ requestId: context.state.requestId, route: context.state.route, err: error }, 'client-gone');
-      return void leaveUnanswered(context);
+      leaveUnanswered(context);
+      return;
     }
     const { status, headers, body } = errorAnswer(error, context.state.requestId);
     if (body.errorCode === 'INTERNAL') {

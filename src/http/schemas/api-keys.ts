@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { name, text, timestamp } from './common.ts';
+import { maybe, name, text, timestamp } from './common.ts';
 
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));
-const own = { name: name.exactOptional(), description: text(1_024).exactOptional(), expiresAt: expiresAt.exactOptional() };
+const own = { name: maybe(name), description: maybe(text(1_024)), expiresAt: maybe(expiresAt) };
 
 /** `team`, `user` and `role` are an admin's to choose; the operation's row refuses them from others. */
-export const CreateApiKeyBody = z.object({ ...own, team: name.exactOptional(), user: name.exactOptional(), role: role.exactOptional() });
-export const AdminCreateApiKeyBody = z.object({ ...own, team: name, user: name, role: role.exactOptional() });
+export const CreateApiKeyBody = z.object({ ...own, team: maybe(name), user: maybe(name), role: maybe(role) });
+export const AdminCreateApiKeyBody = z.object({ ...own, team: name, user: name, role: maybe(role) });
 
 export const IssuedApiKey = z.object({
   apiKey: z.string(),

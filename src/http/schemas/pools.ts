@@ -3,7 +3,7 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { POOL_PHASES } from '../../model/pool.ts';
 import { poolNotFound } from '../../model/refusals.ts';
 import type { PathParams } from '../route.ts';
-import { flag, limit, MAX_REFERENCE, name, offset, pageOf, text, textMap, timestamp } from './common.ts';
+import { flag, limit, MAX_REFERENCE, maybe, name, offset, pageOf, text, textMap, timestamp } from './common.ts';
 
 export const PoolPath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel) }),
@@ -11,9 +11,7 @@ export const PoolPath: PathParams<{ name: string }> = {
 };
 
 const replicas = z.int().min(0).max(10_000);
-const notYet = z.unknown()
-  .refine(() => false, 'inline definitions are not supported by this version; name a template with templateName')
-  .exactOptional();
+const notYet = maybe(z.unknown().refine(() => false, 'inline definitions are not supported by this version; name a template with templateName'));
 
 export const CreatePoolBody = z.object({
   name,
@@ -25,8 +23,8 @@ export const CreatePoolBody = z.object({
   annotations: textMap(4_096).default({}),
 });
 
-export const UpdatePoolBody = z.object({ replicas: replicas.exactOptional(), template: notYet, overrides: notYet });
-export const PoolListQuery = z.object({ all: flag.exactOptional(), limit, offset });
+export const UpdatePoolBody = z.object({ replicas: maybe(replicas), template: notYet, overrides: notYet });
+export const PoolListQuery = z.object({ all: maybe(flag), limit, offset });
 export const DeletePoolQuery = z.object({ force: flag.default(false) });
 
 const Pool = z.object({

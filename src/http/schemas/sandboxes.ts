@@ -3,7 +3,7 @@ import { isInstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
 import { SANDBOX_STATUSES } from '../../model/sandbox.ts';
 import type { PathParams } from '../route.ts';
-import { duration, flag, limit, MAX_REFERENCE, name, offset, pageOf, seconds, text, timestamp } from './common.ts';
+import { duration, flag, limit, MAX_REFERENCE, maybe, name, offset, pageOf, seconds, text, timestamp } from './common.ts';
 
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({ sandboxId: z.string().refine(isInstanceId) }),
@@ -14,42 +14,43 @@ const idleTimeout = z.union([duration, z.literal(0), z.null()], { error: 'must b
 
 /** `poolName` is required, which the operation's row says in the contract's own words. */
 export const ClaimBody = z.object({
-  poolName: text(MAX_REFERENCE).exactOptional(),
-  idleTimeout: idleTimeout.exactOptional(),
+  poolName: maybe(text(MAX_REFERENCE)),
+  idleTimeout: maybe(idleTimeout),
 });
 
 export const SandboxListQuery = z.object({
-  poolName: text(MAX_REFERENCE).exactOptional(),
-  phase: z.enum(SANDBOX_STATUSES).exactOptional(),
-  namespace: text(MAX_REFERENCE).exactOptional(),
-  team: text(MAX_REFERENCE).exactOptional(),
-  user: text(MAX_REFERENCE).exactOptional(),
-  all: flag.exactOptional(),
+  poolName: maybe(text(MAX_REFERENCE)),
+  phase: maybe(z.enum(SANDBOX_STATUSES)),
+  namespace: maybe(text(MAX_REFERENCE)),
+  team: maybe(text(MAX_REFERENCE)),
+  user: maybe(text(MAX_REFERENCE)),
+  all: maybe(flag),
   limit,
   offset,
 });
 
 export const IdleTimeoutBody = z.object({
-  idleTimeout: idleTimeout.exactOptional(),
-  idleTimeoutSeconds: z.union([seconds, z.null()], { error: 'must be a whole number of seconds, 0 to ten years; 0 and null are never' }).exactOptional(),
+  idleTimeout: maybe(idleTimeout),
+  idleTimeoutSeconds: maybe(z.union([seconds, z.null()], { error: 'must be a whole number of seconds, 0 to ten years; 0 and null are never' })),
 });
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const argument = text(131_071);
 const argv = z.array(argument).refine((list) => list.length >= 1 && list.length <= 1_024).meta({ minItems: 1, maxItems: 1_024 });
 
+const environment = z.record(z.string(), argument)
+  .refine((env) => Object.keys(env).every((key) => VARIABLE.test(key)), 'must have names of letters, digits and underscores')
+  .refine((env) => Object.keys(env).length <= 128, 'must have at most 128 entries');
+
 export const ExecBody = z.object({
   command: z.union([text(131_071, 1), argv], {
     error: 'must be a command as text, or an array of 1 to 1024 arguments, without NUL and each below 128 KiB',
   }),
   timeoutSeconds: z.int().min(1).max(300).default(300),
-  cwd: text(4_095).refine((path) => path.startsWith('/'), 'must be an absolute path').exactOptional(),
-  env: z.record(z.string(), argument)
-    .refine((env) => Object.keys(env).every((key) => VARIABLE.test(key)), 'must have names of letters, digits and underscores')
-    .refine((env) => Object.keys(env).length <= 128, 'must have at most 128 entries')
-    .exactOptional(),
-  stdin: z.string().exactOptional(),
-  container: name.exactOptional(),
+  cwd: maybe(text(4_095).refine((path) => path.startsWith('/'), 'must be an absolute path')),
+  env: maybe(environment),
+  stdin: maybe(z.string()),
+  container: maybe(name),
 });
 
 const Sandbox = z.object({
