@@ -1,0 +1,95 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { readDaemonNote } from '../src/daemon-note.ts';
+import type { Load } from './load.ts';
+import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
+import { Service } from './service.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+/** The built daemon's command line; script/bench starts in the root folder. */
+const COMMAND = resolve('dist/cli/main.js');
+const READY_DEADLINE_MS = 20_000;
+
+/** So that limits meant for tenants don't stop a measurement. */
+export const BENCH_FLAGS: readonly string[] = [
+  '--default-pool-replicas', '0', '--quotas-sandboxes', '100000', '--quotas-pools', '1000', '--quotas-replicas', '100000',
+];
+
+/** The product as it is built, on a folder that goes with it. */
+export class Daemon {
+  readonly dataDir: string;
+  readonly service: Service;
+  readonly #process: ChildProcess;
+
+  private constructor(dataDir: string, child: ChildProcess, service: Service) {
+    this.dataDir = dataDir;
+    this.#process = child;
+    this.service = service;
+  }
+
+  static async start(load: Load, flags: readonly string[] = []): Promise<Daemon> {
+    const dataDir = temporaryFolder();
+    const log = openSync(join(dataDir, 'log'), 'w');
+    const child = spawn(process.execPath, [COMMAND, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
+      stdio: ['ignore', 'pipe', log],
+    });
+    closeSync(log);
+    try {
+      await ready(child);
+    } catch (error) {
+      throw new Error(`the daemon did not start: ${readFileSync(join(dataDir, 'log'), 'utf8').slice(-2_000)}`, { cause: error });
+    }
+    return new Daemon(dataDir, child, serviceOf(dataDir, load));
+  }
+
+  get pid(): number {
+    if (this.#process.pid === undefined) throw new Error('the daemon did not start');
+    return this.#process.pid;
+  }
+
+  get spawnerPid(): number {
+    const found = childrenOf(this.pid).find((pid) => commandOf(pid).includes('spawner'));
+    if (found === undefined) throw new Error('there is no spawner');
+    return found;
+  }
+
+  /** Resolves once nothing is under way any more. */
+  async calm(): Promise<void> {
+    await untilCalm([this.pid, this.spawnerPid]);
+  }
+
+  /** Ends it, its helpers and every sandbox, and removes its folder. */
+  async dispose(): Promise<void> {
+    await this.service.close();
+    await endAll(this.dataDir);
+  }
+}
+
+/** Of the daemon that runs on the folder. */
+export const serviceOf = (dataDir: string, load: Load): Service => {
+  const address = readDaemonNote(dataDir)?.address;
+  if (address === undefined) throw new Error('the daemon left no note of its address');
+  return new Service(Number(new URL(address).port), readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim(), load);
+};
+
+export const endAll = async (dataDir: string): Promise<void> => {
+  const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code]: unknown[] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}`);
+  rmSync(dataDir, { recursive: true, force: true });
+};
+
+const ready = async (child: ChildProcess): Promise<void> => {
+  const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+  const ended = once(child, 'exit', { signal }).then(() => { throw new Error('it ended'); });
+  ended.catch(() => undefined);
+  let said = '';
+  while (!said.includes('Sandpool is ready')) {
+    if (!child.stdout) throw new Error('it has no output');
+    const [chunk]: unknown[] = await Promise.race([once(child.stdout, 'data', { signal }), ended]);
+    said += String(chunk);
+  }
+  child.stdout?.resume();
+};

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export interface Ask {
+  readonly method: string;
+  readonly path: string;
+  readonly key?: string;
+  /** JSON text. */
+  readonly body?: string;
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/**
+ * One HTTP/1.1 connection that is kept, one request at a time. It does as little as it can, so that client and server on
+ * one machine measure the server: requests are encoded before, and of an answer only status, length and body are read.
+ */
+export class KeptConnection {
+  readonly #socket: Socket;
+  #received = '';
+  #waiting: { readonly settle: (answer: RawAnswer) => void; readonly fail: (error: Error) => void } | undefined;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding('latin1');
+    socket.on('data', (text) => {
+      this.#received += String(text);
+      this.#look();
+    });
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error('the connection was closed')));
+  }
+
+  static async open(port: number): Promise<KeptConnection> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(socket, 'connect');
+    return new KeptConnection(socket);
+  }
+
+  /** Rejects where the connection breaks first. */
+  send(request: Buffer): Promise<RawAnswer> {
+    return new Promise((settle, fail) => {
+      this.#waiting = { settle, fail };
+      this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #look(): void {
+    const head = this.#received.indexOf('\r\n\r\n');
+    if (head < 0) return;
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#received)?.[1] ?? Number.NaN);
+    const end = head + 4 + length;
+    if (Number.isNaN(length)) return this.#fail(new Error(`an answer without a length: ${this.#received.slice(0, head)}`));
+    if (this.#received.length < end) return;
+    const answer = { status: Number(this.#received.slice(9, 12)), body: this.#received.slice(head + 4, end) };
+    this.#received = this.#received.slice(end);
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.settle(answer);
+  }
+
+  #fail(error: Error): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.fail(error);
+  }
+}
+
+export const encodeAsk = ({ method, path, key, body }: Ask): Buffer => Buffer.from([
+  `${method} ${path} HTTP/1.1`,
+  'Host: 127.0.0.1',
+  ...(key === undefined ? [] : [`SERVICE-API-KEY: ${key}`]),
+  ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+  '', body ?? '',
+].join('\r\n'));

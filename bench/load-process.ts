@@ -1,0 +1,100 @@
+import { encodeAsk, KeptConnection, type RawAnswer } from './kept-connection.ts';
+import type { LoadAnswer, LoadOrder, LoadResult } from './load-protocol.ts';
+
+/** The client's side of every load, a process of its own: takes one order after the other from its parent. */
+
+const MAX_CONNECTIONS = 512;
+/** Timers are late by up to a millisecond or two: the rest of a wait is spent looking at the clock. */
+const TIMER_SLACK_MS = 2;
+
+class Run {
+  readonly #requests: readonly Buffer[];
+  readonly #port: number;
+  readonly #latencies: number[];
+  readonly #answers: RawAnswer[] = [];
+  readonly #idle: KeptConnection[] = [];
+  readonly #all: KeptConnection[] = [];
+
+  constructor({ port, asks }: LoadOrder) {
+    this.#port = port;
+    this.#requests = asks.map(encodeAsk);
+    this.#latencies = new Array<number>(asks.length).fill(0);
+  }
+
+  async closed(inFlight: number): Promise<LoadResult> {
+    await this.#connect(Math.min(inFlight, this.#requests.length));
+    const began = performance.now();
+    let next = 0;
+    await Promise.all(this.#all.map(async (connection) => {
+      for (let at = next++; at < this.#requests.length; at = next++) await this.#one(connection, at, performance.now());
+    }));
+    return this.#result(began);
+  }
+
+  async open(perSecond: number): Promise<LoadResult> {
+    await this.#connect(Math.min(this.#requests.length, Math.ceil(perSecond / 10)));
+    const began = performance.now() + 10;
+    const running: Promise<void>[] = [];
+    for (let at = 0; at < this.#requests.length; at += 1) {
+      const due = began + (at * 1_000) / perSecond;
+      await until(due);
+      running.push(this.#scheduled(at, due));
+    }
+    await Promise.all(running);
+    return this.#result(began);
+  }
+
+  close(): void {
+    for (const connection of this.#all) connection.close();
+  }
+
+  async #scheduled(at: number, due: number): Promise<void> {
+    if (this.#idle.length === 0) await this.#connect(1);
+    const connection = this.#idle.pop();
+    if (!connection) throw new Error('there is no connection');
+    await this.#one(connection, at, due);
+    this.#idle.push(connection);
+  }
+
+  async #one(connection: KeptConnection, at: number, from: number): Promise<void> {
+    const request = this.#requests[at];
+    if (!request) throw new Error(`there is no request ${at}`);
+    this.#answers[at] = await connection.send(request);
+    this.#latencies[at] = performance.now() - from;
+  }
+
+  async #connect(count: number): Promise<void> {
+    if (this.#all.length + count > MAX_CONNECTIONS) throw new Error(`more than ${MAX_CONNECTIONS} requests are unanswered`);
+    const opened = await Promise.all(Array.from({ length: count }, () => KeptConnection.open(this.#port)));
+    this.#all.push(...opened);
+    this.#idle.push(...opened);
+  }
+
+  #result(began: number): LoadResult {
+    const tookMs = performance.now() - began;
+    return { tookMs, latencies: this.#latencies, statuses: this.#answers.map(({ status }) => status), bodies: this.#answers.map(({ body }) => body) };
+  }
+}
+
+const until = async (moment: number): Promise<void> => {
+  const early = moment - performance.now() - TIMER_SLACK_MS;
+  if (early > 0) await new Promise((resolve) => { setTimeout(resolve, early); });
+  while (performance.now() < moment) await new Promise((resolve) => { setImmediate(resolve); });
+};
+
+const carryOut = async (order: LoadOrder): Promise<LoadResult> => {
+  const run = new Run(order);
+  try {
+    return await (order.mode.kind === 'closed' ? run.closed(order.mode.inFlight) : run.open(order.mode.perSecond));
+  } finally {
+    run.close();
+  }
+};
+
+process.on('message', (order: LoadOrder) => {
+  carryOut(order).then(
+    (result): LoadAnswer => ({ result }),
+    (error: unknown): LoadAnswer => ({ failed: String(error) }),
+  ).then((answer) => process.send?.(answer), () => undefined);
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,57 @@
+import { rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { Bench, Figure } from './figure.ts';
+import { claim } from './figures/claim.ts';
+import { exec } from './figures/exec.ts';
+import { fill } from './figures/fill.ts';
+import { growth } from './figures/growth.ts';
+import { loop } from './figures/loop.ts';
+import { memory } from './figures/memory.ts';
+import { neighbours } from './figures/neighbours.ts';
+import { throughput } from './figures/throughput.ts';
+import { Load } from './load.ts';
+import { tableOf, type Measure } from './measure.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth];
+const ROUNDS = 5;
+
+/** A figure that can't be measured is reported, and the others go on. */
+const run = async (figures: readonly Figure[], rounds: number): Promise<readonly Measure[]> => {
+  const say = (text: string): void => { process.stderr.write(`${text}\n`); };
+  const bench: Bench = { load: new Load(), rounds, folder: temporaryFolder(), say };
+  const measures: Measure[] = [];
+  try {
+    for (const figure of figures) {
+      say(`${figure.name}: ${figure.about}`);
+      const began = performance.now();
+      try {
+        measures.push(...await figure.run(bench));
+        say(`${figure.name}: done in ${Math.round((performance.now() - began) / 1_000)} s`);
+      } catch (error) {
+        process.exitCode = 1;
+        say(`${figure.name}: failed: ${error instanceof Error ? error.stack : String(error)}`);
+      }
+    }
+    return measures;
+  } finally {
+    await bench.load.stop();
+    rmSync(bench.folder, { recursive: true, force: true });
+  }
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: String(ROUNDS) } },
+});
+const unknown = positionals.filter((name) => !FIGURES.some((figure) => figure.name === name));
+const rounds = Number(values.rounds);
+if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
+  process.stderr.write(unknown.length === 0 ? '--rounds takes a number from 1 to 100\n'
+    : `there is no figure ${unknown.join(', ')}; there are\n${FIGURES.map(({ name, about }) => `  ${name.padEnd(12)}${about}\n`).join('')}`);
+  process.exitCode = 2;
+} else {
+  const measures = await run(FIGURES.filter(({ name }) => positionals.length === 0 || positionals.includes(name)), rounds);
+  process.stdout.write(`\n${tableOf(measures)}\n\n${availableParallelism()} processors, Node ${process.version}, ${rounds} rounds\n`);
+}

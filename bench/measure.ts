@@ -1,0 +1,54 @@
+import { inShort, median } from './statistics.ts';
+
+/** One line of the table, with every value behind it. */
+export interface Measure {
+  readonly name: string;
+  readonly unit: string;
+  /** A value a round. */
+  readonly ours: readonly number[];
+  /** The other half of each pair, by round; absent where there is nothing to compare with. */
+  readonly theirs?: readonly number[];
+  readonly better: 'less' | 'more';
+  /** Of the ratio ours/theirs where there are pairs, else of ours. Absent: shown, not judged. */
+  readonly reach?: number;
+  readonly beyond?: number;
+}
+
+export type Verdict = 'beyond' | 'reached' | 'missed' | '-';
+
+/** What is judged: the ratio of each pair, or the values alone. */
+export const judgedOf = ({ ours, theirs }: Measure): readonly number[] =>
+  theirs ? ours.map((value, round) => value / (theirs[round] ?? Number.NaN)) : ours;
+
+export const verdictOf = (measure: Measure): Verdict => {
+  const { better, reach, beyond } = measure;
+  if (reach === undefined) return '-';
+  const value = median(judgedOf(measure));
+  const meets = (mark: number): boolean => (better === 'less' ? value <= mark : value >= mark);
+  if (beyond !== undefined && meets(beyond)) return 'beyond';
+  return meets(reach) ? 'reached' : 'missed';
+};
+
+const COLUMNS = ['figure', 'ours', 'theirs', 'ratio (min-max)', 'reach', 'beyond', 'verdict'] as const;
+
+/** A Markdown table, its columns aligned. */
+export const tableOf = (measures: readonly Measure[]): string => {
+  const rows = [COLUMNS, COLUMNS.map(() => '---'), ...measures.map(rowOf)];
+  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`).join('\n');
+};
+
+const rowOf = (measure: Measure): readonly string[] => {
+  const { name, unit, ours, theirs, reach, beyond } = measure;
+  return [
+    name,
+    theirs ? `${inShort(median(ours))} ${unit}` : `${inShort(median(ours))} ${unit} (${spread(ours)})`,
+    theirs ? `${inShort(median(theirs))} ${unit}` : '',
+    theirs ? `${median(judgedOf(measure)).toFixed(2)} (${spread(judgedOf(measure))})` : '',
+    reach === undefined ? '' : String(reach),
+    beyond === undefined ? '' : String(beyond),
+    verdictOf(measure),
+  ];
+};
+
+const spread = (values: readonly number[]): string => `${inShort(Math.min(...values))}-${inShort(Math.max(...values))}`;

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { InstanceDefinition } from '../src/model/template.ts';
+import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
+import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
+import { bwrapOptions, environmentOf, prepareRootfs } from '../src/embedded/spawner/rootfs.ts';
+import { childrenOf, pause } from './process-facts.ts';
+
+/**
+ * What launches and commands are measured against: a small process that does nothing but start the launcher, with the
+ * same options as the spawner, and wait. No records, no notes, no uids to manage, nobody to tell.
+ */
+
+export interface RawStarts {
+  readonly kind: 'starts';
+  readonly launcherPath: string;
+  readonly rootfs: string;
+  readonly folder: string;
+  readonly definition: InstanceDefinition;
+  readonly count: number;
+  readonly parallel: number;
+  /** Absent where this isn't root. */
+  readonly firstUid?: number;
+  /** With cgroups of their own, as the spawner gives them. */
+  readonly cgroups: boolean;
+}
+
+export interface RawJoins {
+  readonly kind: 'joins';
+  readonly launcherPath: string;
+  /** An instance's folder of notes. */
+  readonly notes: string;
+  readonly folder: string;
+  readonly argv: readonly string[];
+  readonly count: number;
+}
+
+export type RawOrder = RawStarts | RawJoins;
+
+/** `starts`: the milliseconds that all took, one value. `joins`: of each. */
+export type RawAnswer = { readonly tookMs: readonly number[] } | { readonly failed: string };
+
+const PIDS_MAX = 256;
+const KILL_DEADLINE_MS = 5_000;
+
+const starts = async (order: RawStarts): Promise<readonly number[]> => {
+  const { definition } = order;
+  const [container] = definition.containers;
+  if (!container) throw new Error('there is no container');
+  const rootfs = prepareRootfs(order.rootfs, order.launcherPath);
+  const cgroups = findCgroups(`sandpool-bench-${process.pid}`);
+  const orders = join(order.folder, 'raw-orders');
+  mkdirSync(orders, { recursive: true });
+  const outer: { pid: number; ended: Promise<unknown> }[] = [];
+  const folders: string[] = [];
+
+  const one = async (at: number): Promise<void> => {
+    const own = order.cgroups ? cgroups.create(`raw-${at}`, { memoryBytes: container.memoryBytes, cpuCores: container.cpuCores, processes: PIDS_MAX }) : [];
+    folders.push(...own);
+    const file = join(orders, String(at));
+    writeFileSync(file, startOrder({
+      bwrap: '/usr/bin/bwrap', uid: order.firstUid === undefined ? undefined : order.firstUid + at, cgroups: own,
+      rlimits: [['nofile', '4096', '4096']], options: bwrapOptions(definition, container, rootfs), argv: container.argv,
+    }));
+    const [orderFd, info] = [openSync(file, 'r'), openSync('/dev/null', 'w')];
+    const child = spawn(rootfs.launcher, ['start'], { stdio: ['ignore', 'ignore', 'ignore', orderFd, info, 'pipe'], env: {}, cwd: '/' });
+    closeSync(orderFd);
+    closeSync(info);
+    const ended = once(child, 'exit');
+    const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
+    const executed = pipes[5];
+    if (child.pid === undefined || !executed || !('read' in executed)) throw new Error('the launcher could not be started');
+    outer.push({ pid: child.pid, ended });
+    let complaint = '';
+    executed.on('data', (bytes: Buffer) => { complaint += String(bytes); });
+    await once(executed, 'end');
+    if (complaint !== '') throw new Error(`the command was not executed: ${complaint}`);
+  };
+
+  const began = performance.now();
+  let next = 0;
+  await Promise.all(Array.from({ length: order.parallel }, async () => {
+    for (let at = next++; at < order.count; at = next++) await one(at);
+  }));
+  const tookMs = performance.now() - began;
+
+  if (outer.some(({ pid }) => childrenOf(pid).length === 0)) throw new Error('not every sandbox runs');
+  for (const { pid } of outer) for (const init of childrenOf(pid)) process.kill(init, 'SIGKILL');
+  await Promise.all(outer.map(({ ended }) => ended));
+  await removed(folders);
+  cgroups.remove();
+  rmSync(orders, { recursive: true, force: true });
+  return [tookMs];
+};
+
+const removed = async (folders: readonly string[]): Promise<void> => {
+  const deadline = performance.now() + KILL_DEADLINE_MS;
+  while (!removeCgroups(folders)) {
+    if (performance.now() > deadline) throw new Error('the cgroups of ended sandboxes do not empty');
+    await pause(10);
+  }
+};
+
+const joins = async (order: RawJoins): Promise<readonly number[]> => {
+  const note = JSON.parse(readFileSync(join(order.notes, 'note.json'), 'utf8')) as Note;
+  const { init } = JSON.parse(readFileSync(join(order.notes, 'running.json'), 'utf8')) as RunningNote;
+  const file = join(order.folder, 'raw-join');
+  writeFileSync(file, joinOrder({ init, cgroups: note.cgroups, cwd: note.workingDir, env: environmentOf(note.env), argv: order.argv }));
+  const tookMs: number[] = [];
+  for (let at = 0; at < order.count; at += 1) {
+    const began = performance.now();
+    const orderFd = openSync(file, 'r');
+    const child = spawn(order.launcherPath, ['join'], { stdio: ['ignore', 'pipe', 'pipe', orderFd], env: {}, cwd: '/' });
+    closeSync(orderFd);
+    child.stdout?.resume();
+    child.stderr?.resume();
+    const [code]: unknown[] = await once(child, 'close');
+    tookMs.push(performance.now() - began);
+    if (code !== 0) throw new Error(`the command ended with ${String(code)}`);
+  }
+  return tookMs;
+};
+
+interface Note {
+  readonly cgroups: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+}
+
+interface RunningNote {
+  readonly init: { readonly pid: number; readonly startTime: string };
+}
+
+process.on('message', (order: RawOrder) => {
+  (order.kind === 'starts' ? starts(order) : joins(order)).then(
+    (tookMs): RawAnswer => ({ tookMs }),
+    (error: unknown): RawAnswer => ({ failed: String(error) }),
+  ).then((answer) => process.send?.(answer), () => undefined);
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,97 @@
+import { encodeAsk, KeptConnection, type Ask, type RawAnswer } from './kept-connection.ts';
+import { expectAll, type Load } from './load.ts';
+import type { LoadResult } from './load-protocol.ts';
+import { pause } from './process-facts.ts';
+
+const FILL_DEADLINE_MS = 90_000;
+const LOOK_EVERY_MS = 10;
+const DELETES_IN_FLIGHT = 16;
+
+/** A daemon's API, as figures use it. Whatever isn't answered as it should be is an error. */
+export class Service {
+  readonly port: number;
+  readonly #key: string;
+  readonly #load: Load;
+  readonly #connection: Promise<KeptConnection>;
+
+  constructor(port: number, key: string, load: Load) {
+    this.port = port;
+    this.#key = key;
+    this.#load = load;
+    this.#connection = KeptConnection.open(port);
+  }
+
+  async call(ask: Omit<Ask, 'key'>, status: number): Promise<string> {
+    const answer = await this.answerTo(ask);
+    if (answer.status !== status) throw new Error(`${ask.method} ${ask.path} was answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
+    return answer.body;
+  }
+
+  async answerTo(ask: Omit<Ask, 'key'>): Promise<RawAnswer> {
+    return await (await this.#connection).send(encodeAsk({ ...ask, key: this.#key }));
+  }
+
+  async createPool(name: string, replicas: number): Promise<void> {
+    await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName: 'default', replicas }) }, 201);
+  }
+
+  /** Resolves when so many of the pool are idle. */
+  async untilIdle(name: string, count: number): Promise<void> {
+    const deadline = performance.now() + FILL_DEADLINE_MS;
+    for (;;) {
+      const pool = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
+      if (pool.template.status.idleReplicas >= count) return;
+      if (performance.now() > deadline) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  async createFullPool(name: string, replicas: number): Promise<void> {
+    await this.createPool(name, replicas);
+    await this.untilIdle(name, replicas);
+  }
+
+  /** With all that runs in it; resolves once it is gone. */
+  async removePool(name: string): Promise<void> {
+    await this.call({ method: 'DELETE', path: `/sandboxpools/${name}?force=true` }, 200);
+    const deadline = performance.now() + FILL_DEADLINE_MS;
+    while ((await this.answerTo({ method: 'GET', path: `/sandboxpools/${name}` })).status !== 404) {
+      if (performance.now() > deadline) throw new Error(`the pool ${name} does not go`);
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  claims(pool: string, count: number): readonly Ask[] {
+    return Array.from({ length: count }, () => ({ method: 'POST', path: '/sandboxes', key: this.#key, body: JSON.stringify({ poolName: pool }) }));
+  }
+
+  /** So many times the same command in a sandbox. */
+  commands(id: string, command: readonly string[], count: number): readonly Ask[] {
+    return Array.from({ length: count }, () => ({ method: 'POST', path: `/sandboxes/${id}/exec`, key: this.#key, body: JSON.stringify({ command }) }));
+  }
+
+  async claim(pool: string): Promise<string> {
+    const body = await this.call({ method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: pool }) }, 201);
+    return (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId;
+  }
+
+  /** Deletes what these claims got. */
+  async giveBack(claimed: LoadResult): Promise<void> {
+    expectAll(claimed, 201);
+    const ids = claimed.bodies.map((body) => (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId);
+    const asks = ids.map((id): Ask => ({ method: 'DELETE', path: `/sandboxes/${id}`, key: this.#key }));
+    expectAll(await this.#load.closed(this.port, asks, DELETES_IN_FLIGHT), 200);
+  }
+
+  async close(): Promise<void> {
+    (await this.#connection).close();
+  }
+}
+
+interface PoolAnswer {
+  readonly template: { readonly status: { readonly idleReplicas: number } };
+}
+
+interface ClaimAnswer {
+  readonly sandbox: { readonly sandboxId: string };
+}

@@ -1,0 +1,16 @@
+/** The value that this share of the values does not exceed; 0.5 is the median. Throws where there are none. */
+export const quantile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
+  if (value === undefined) throw new Error('nothing was measured');
+  return value;
+};
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** Three significant digits, as a person writes them. */
+export const inShort = (value: number): string => {
+  if (value >= 100) return value.toFixed(0);
+  if (value >= 10) return value.toFixed(1);
+  return value.toFixed(2);
+};

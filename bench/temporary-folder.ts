@@ -1,0 +1,10 @@
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Everything measured lies in such folders, ours and what it is compared with: on the same disk. Sandboxes' uids pass through it. */
+export const temporaryFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandpool-bench-'));
+  chmodSync(folder, 0o711);
+  return folder;
+};
