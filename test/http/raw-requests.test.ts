@@ -80,6 +80,17 @@ describe('bytes on a connection', () => {
     expect(connection.socket.bytesWritten).to.be.below(64 * MIB);
   });
 
+  it('of a body too large are answered also where the client reads only when all is written', async () => {
+    const connection = await connectRaw(server.port);
+    connection.socket.pause();
+    connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
+    await new Promise<void>((resolve, reject) => {
+      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) => (error ? reject(error) : resolve()));
+    });
+    connection.socket.resume();
+    expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
+  });
+
   it('of a body that says it is too large are not waited for', async () => {
     expectError(await exchange(post('Content-Length: 50000000000\r\n')), 413, 'PAYLOAD_TOO_LARGE');
   });
