@@ -31,6 +31,9 @@ export class SpawnerClient {
   #link: SpawnerLink | undefined;
   #hello: SpawnerHello | undefined;
   #stopped = false;
+  #connecting: Promise<void> = Promise.resolve();
+  /** Ends the pause between two tries. */
+  #hurry: () => void = () => {};
   #early: { readonly id: string; readonly vitals: Vitals }[] | undefined;
   readonly #losses = new Map<SpawnerLink, () => void>();
   readonly #waiting = new Set<(link: SpawnerLink | undefined) => void>();
@@ -41,13 +44,17 @@ export class SpawnerClient {
 
   /** Rejects with SpawnerUnusable where no sandbox can be run here. */
   async start(): Promise<void> {
-    await this.#connect();
+    const connecting = this.#connect();
+    this.#connecting = connecting.catch(() => {});
+    await connecting;
   }
 
   /** The spawner ends; sandboxes stay. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const give of [...this.#waiting]) give(undefined);
+    this.#hurry();
+    await this.#connecting;
     const link = this.#link;
     if (!link) return;
     link.leave();
@@ -128,9 +135,10 @@ export class SpawnerClient {
     this.#link = undefined;
     if (this.#stopped) return;
     this.#options.log.warn({}, 'the spawner ended; another is started');
-    this.#reconnect().catch((error: unknown) => this.#options.log.error({ error }, 'the spawner can not be started again'));
+    this.#connecting = this.#reconnect();
   }
 
+  /** Never rejects. */
   async #reconnect(): Promise<void> {
     for (let pause = FIRST_PAUSE_MS; !this.#stopped; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
       try {
@@ -139,7 +147,10 @@ export class SpawnerClient {
       } catch (error) {
         this.#options.log.error({ error }, 'no spawner can be started; it is tried again');
       }
-      await new Promise<void>((resolve) => { this.#options.clock.at(this.#options.clock.now() + pause, resolve); });
+      await new Promise<void>((resolve) => {
+        this.#hurry = resolve;
+        this.#options.clock.at(this.#options.clock.now() + pause, resolve);
+      });
     }
   }
 

@@ -222,7 +222,7 @@ export class Instance {
   #outerEnded(code: number | null, reason: string): void {
     this.#outerGone = true;
     this.#exitCode = code;
-    this.#reason ||= reason;
+    this.#reason ||= this.#vitals.kind === 'starting' ? `${reason} before it was up` : reason;
     this.#endWhenGone();
   }
 

@@ -92,6 +92,7 @@ export class Spawner {
     this.#server.close();
     this.#settled?.watcher.stop();
     rmSync(this.#paths.socket, { force: true });
+    if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
     if (this.#instances.count === 0) {
       rmSync(this.#paths.rootfs, { recursive: true, force: true });
       this.#cgroups.remove();

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
+import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { SpawnerUnusable } from '../../../src/embedded/spawner-process.ts';
+import { aSpawnedDriver, buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+
+describe('the life of a real sandbox', function () {
+  this.timeout(30_000);
+  let spawned: WatchedDriver;
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+  });
+  after(() => spawned.close());
+
+  it('is gone with its exit code when its main process ends', async () => {
+    const { id } = await spawned.driver.launch(anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })));
+    const gone = await spawned.log.when(id, 'gone');
+    expect(gone.vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
+    expect(gone.record?.state).to.equal('idle');
+    expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available', 'gone']);
+  });
+
+  it('is gone with the claimed record when it dies while it is claimed', async () => {
+    const record = await spawned.launched();
+    const claimed = await spawned.driver.claim(record.id, aClaim(), record.revision);
+    await spawned.exec(record.id, ['sh', '-c', 'kill -9 2']);
+    const gone = await spawned.log.when(record.id, 'gone');
+    expect(gone.record).to.deep.equal(claimed);
+    expect(gone.vitals).to.deep.include({ exitCode: 137 });
+  });
+
+  it('never becomes available where its command can not be executed, and says why', async () => {
+    const missing = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/no/such', 'argument'] })));
+    expect((await spawned.log.when(missing.id, 'gone')).vitals).to.deep.include({ reason: 'command not found: /no/such' });
+    const refused = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/etc/passwd'] })));
+    expect((await spawned.log.when(refused.id, 'gone')).vitals).to.deep.include({ reason: 'command not executable: /etc/passwd' });
+    expect(spawned.log.kinds(missing.id)).to.deep.equal(['starting', 'gone']);
+  });
+
+  it('never becomes available where bubblewrap fails', async () => {
+    const { id } = await spawned.driver.launch(anOrder(aDefinition({ workingDir: '/usr/no/such' })));
+    expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({ exitCode: 1, reason: 'exited with 1 before it was up' });
+    expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'gone']);
+  });
+
+  it('leaves nothing behind: no process, no cgroup, no note', async () => {
+    const record = await spawned.launched();
+    const [note, running] = [spawned.noteOf(record.id), spawned.runningOf(record.id)];
+    expect(isAlive(running.init)).to.equal(true);
+    await spawned.driver.retire(record.id, record.revision);
+    await spawned.log.when(record.id, 'gone');
+    expect(isOver(note, running)).to.equal(true);
+    expect(note.cgroups.filter((folder) => existsSync(folder))).to.deep.equal([]);
+    expect(existsSync(join(spawned.dataDir, 'run', record.id))).to.equal(false);
+  });
+
+  it('can be retired while it waits for its turn and while it starts', async () => {
+    const orders = Array.from({ length: 12 }, () => anOrder());
+    const launches = orders.map((order) => spawned.driver.launch(order));
+    for (const { record: { id } } of orders) {
+      const stored = await spawned.records.read(id);
+      await spawned.driver.retire(id, stored?.record.revision ?? '');
+    }
+    await Promise.all(launches);
+    for (const { record } of orders) await spawned.log.when(record.id, 'gone');
+    await eventually(() => readdirSync(join(spawned.dataDir, 'run')).length === 0, 'no note is left');
+  });
+
+  it('ends what daemonized itself inside along with the rest', async () => {
+    const record = await spawned.launched();
+    await spawned.exec(record.id, ['sh', '-c', 'for i in 1 2 3; do setsid sh -c "trap \'\' HUP TERM; sleep 970" & done; echo']);
+    const running = spawned.runningOf(record.id);
+    await spawned.driver.retire(record.id, record.revision);
+    await spawned.log.when(record.id, 'gone');
+    expect(isAlive(running.init)).to.equal(false);
+  });
+
+  it('gives each sandbox a host uid of its own, and uses it again only later', async () => {
+    const uids: number[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      const record = await spawned.launched();
+      uids.push(spawned.noteOf(record.id).uid);
+      await spawned.driver.retire(record.id, record.revision);
+      await spawned.log.when(record.id, 'gone');
+    }
+    expect(new Set(uids).size).to.equal(3);
+  });
+
+  it('removes what is shared when the last sandbox is gone and the daemon stops', async () => {
+    const other = await aWatchedDriver();
+    await other.launched();
+    const name = nameOf(other.dataDir);
+    expect(existsSync(`/run/${name}`) || existsSync(join(other.dataDir, 'rootfs'))).to.equal(true);
+    await other.close();
+    expect(existsSync(`/run/${name}`)).to.equal(false);
+    expect(existsSync(`/sys/fs/cgroup/pids/${name}`)).to.equal(false);
+  });
+
+  it('refuses to start where bubblewrap or the launcher is missing, and says what to install', async () => {
+    for (const [part, hint] of [[{ bwrapPath: '/no/bwrap' }, 'apt-get install bubblewrap'], [{ launcherPath: '/no/launcher' }, 'native/build']] as const) {
+      const broken = aSpawnedDriver(part);
+      const error = await rejection(broken.driver.watch(() => {}));
+      expect(error).to.be.instanceOf(SpawnerUnusable);
+      expect(error.message).to.include(hint);
+      await broken.close();
+    }
+  });
+
+  it('says why when no sandbox can be made here', async () => {
+    const broken = aSpawnedDriver({ bwrapPath: '/bin/false' });
+    expect((await rejection(broken.driver.watch(() => {}))).message).to.include('no sandbox can be started on this machine');
+    await broken.close();
+  });
+
+  it('works from a data folder whose path is too long for a socket', async () => {
+    const top = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+    const dataDir = join(top, 'x'.repeat(100));
+    mkdirSync(dataDir);
+    const deep = await aWatchedDriver({ dataDir });
+    const { id } = await deep.launched();
+    expect(await deep.sh(id, 'echo here')).to.equal('here\n');
+    const { socketFolder } = pathsOf(dataDir);
+    expect(statSync(socketFolder).mode & 0o777).to.equal(0o700);
+    await deep.close();
+    expect(existsSync(socketFolder)).to.equal(false);
+    rmSync(top, { recursive: true });
+  });
+});

@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { Launch } from '../../../src/embedded/spawner/launch.ts';
+import { isAlive, readBootId, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
+import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
+import { SpawnerLink, SpawnerLost } from '../../../src/embedded/spawner-link.ts';
+import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
+import { aSpawnedDriver, buildLauncher, LAUNCHER, quietLog, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FactLog } from '../../support/fact-log.ts';
+import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+
+describe('what outlives whom', function () {
+  this.timeout(30_000);
+  let spawned: WatchedDriver;
+
+  before(() => buildLauncher());
+  beforeEach(async () => { spawned = await aWatchedDriver(); });
+  afterEach(() => spawned.close());
+
+  let killed = 0;
+  const killSpawner = async (): Promise<void> => {
+    killed = spawned.spawnerPid();
+    process.kill(killed, 'SIGKILL');
+    await eventually(() => (readProcessStat(killed)?.state ?? 'Z') === 'Z', 'the spawner is dead');
+  };
+  const backUp = (): Promise<void> => eventually(() => spawned.driver.describe().ready && ![0, killed].includes(spawned.spawnerPid()), 'another is connected');
+
+  it('adopts what runs when the spawner was killed, and goes on as before', async () => {
+    const { id } = await spawned.launched();
+    const before = spawned.runningOf(id);
+    await killSpawner();
+    const killedAt = performance.now();
+    await backUp();
+    expect(performance.now() - killedAt).to.be.lessThan(5_000);
+    expect(await spawned.sh(id, 'echo still here')).to.equal('still here\n');
+    expect(spawned.runningOf(id)).to.deep.equal(before);
+    expect(isAlive(before.init)).to.equal(true);
+    expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available']);
+  });
+
+  it('reports an adopted sandbox gone when it ends, its exit code unknown', async () => {
+    const { id } = await spawned.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 4'] })));
+    await killSpawner();
+    await backUp();
+    await spawned.sh(id, 'touch /tmp/end');
+    expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({ exitCode: null });
+  });
+
+  it('ends an adopted sandbox that is retired', async () => {
+    const record = await spawned.launched();
+    const running = spawned.runningOf(record.id);
+    await killSpawner();
+    await backUp();
+    await spawned.driver.retire(record.id, record.revision);
+    await spawned.log.when(record.id, 'gone');
+    expect(isAlive(running.init)).to.equal(false);
+  });
+
+  it('reports gone what ended while no spawner was there', async () => {
+    const { id } = await spawned.launched();
+    const running = spawned.runningOf(id);
+    await killSpawner();
+    if (isAlive(running.init)) process.kill(running.init.pid, 'SIGKILL');
+    const gone = await spawned.log.when(id, 'gone');
+    expect(gone.vitals).to.deep.include({ exitCode: null });
+    expect(gone.record?.id).to.equal(id);
+    await eventually(() => readdirSync(join(spawned.dataDir, 'run')).length === 0, 'its note is gone');
+  });
+
+  it('carries out a release that was asked for while no spawner was there', async () => {
+    const record = await spawned.launched();
+    await spawned.driver.claim(record.id, aClaim(), record.revision);
+    await killSpawner();
+    await spawned.driver.release(record.id, { reason: 'deleted', exitCode: null });
+    expect((await spawned.log.when(record.id, 'gone')).record).to.deep.include({ state: 'ending' });
+  });
+
+  it('repeats launches that were under way, under the same id, once each', async () => {
+    const launches = Array.from({ length: 8 }, () => spawned.driver.launch(anOrder()));
+    await killSpawner();
+    const records = await Promise.all(launches);
+    // Those that were half started are ended and reported; all others come up.
+    for (const { id } of records) {
+      await eventually(() => spawned.log.kinds(id).some((kind) => kind === 'available' || kind === 'gone'), `${id} is up or gone`);
+    }
+    const up = records.filter(({ id }) => spawned.log.kinds(id).at(-1) === 'available');
+    expect(up).not.to.have.lengthOf(0);
+    expect(readdirSync(join(spawned.dataDir, 'run')).sort()).to.deep.equal(up.map(({ id }) => id).sort());
+  });
+
+  it('fails a command under way with a clear error, and ends it', async () => {
+    const { id } = await spawned.launched();
+    const running = rejection(spawned.exec(id, ['sleep', '960']));
+    const sleeps = async (): Promise<boolean> => (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 960 ');
+    await eventually(sleeps, 'it runs');
+    await killSpawner();
+    expect(await running).to.be.instanceOf(SpawnerLost).with.property('message', 'the spawner ended; what it ran for this request is lost');
+    await eventually(async () => !(await sleeps()), 'the command is gone too');
+  });
+
+  it('ends terminals with an unknown exit code', async () => {
+    const { id } = await spawned.launched();
+    const terminal = await spawned.driver.attach(id, { argv: ['cat'], cols: 80, rows: 24 });
+    terminal.stream.resume();
+    await killSpawner();
+    expect(await terminal.exit).to.equal(null);
+  });
+
+  it('leaves sandboxes running when the daemon stops, and finds them again', async () => {
+    const record = await spawned.launched();
+    const claimed = await spawned.driver.claim(record.id, aClaim(), record.revision);
+    const running = spawned.runningOf(record.id);
+    const spawner = spawned.spawnerPid();
+    await spawned.driver.stop();
+    expect(readProcessStat(spawner)?.state ?? 'Z').to.equal('Z');
+    expect(isAlive(running.init)).to.equal(true);
+    const log = new FactLog();
+    await spawned.again().watch(log.report);
+    expect(log.of(record.id)).to.deep.equal([{ id: record.id, record: claimed, vitals: { kind: 'available', startedAt: running.startedAt } }]);
+  });
+
+  it('talks to the living spawner when only the daemon died, and ends it by its stop', async () => {
+    const other = aSpawnedDriver();
+    const order = anOrder();
+    await other.records.birth(order.record, order.definition);
+    const link = new SpawnerLink(await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }), quietLog, { fact: () => {}, lost: () => {} });
+    await link.greet({ launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4 });
+    await link.start(order.record.id, order.definition);
+    const spawner = other.spawnerPid();
+    link.close();
+    const log = new FactLog();
+    await other.driver.watch(log.report);
+    await log.when(order.record.id, 'available');
+    expect(other.spawnerPid()).to.equal(spawner);
+    await other.close();
+    expect(readProcessStat(spawner)?.state ?? 'Z').to.equal('Z');
+  });
+
+  it('reports a record without a process as gone in the first pass, and ends a process without a record', async () => {
+    const { record: orphan } = anOrder();
+    await spawned.records.birth(orphan, aDefinition());
+    const unrecorded = await spawned.launched();
+    const running = spawned.runningOf(unrecorded.id);
+    await spawned.driver.stop();
+    await spawned.records.forget(unrecorded.id);
+    const log = new FactLog();
+    await spawned.again().watch(log.report);
+    expect(log.kinds(orphan.id)).to.deep.equal(['gone']);
+    await eventually(() => !isAlive(running.init), 'the process without a record is ended');
+    expect(log.of(unrecorded.id)).to.deep.equal([]);
+  });
+
+  it('makes nothing of a launcher whose order never came', async () => {
+    const launch = Launch.begin(LAUNCHER, { init: () => {}, executed: () => {}, failed: () => {}, ended: () => {} });
+    // What a spawner leaves that was killed between its note and its order: the note, and a launcher at its end of file.
+    const id = v7();
+    await spawned.driver.stop();
+    const folder = join(spawned.dataDir, 'run', id);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'note.json'), JSON.stringify({ id, bootId: readBootId(), outer: launch.outer, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' }));
+    const log = new FactLog();
+    await spawned.again().watch(log.report);
+    await eventually(() => !isAlive(launch.outer), 'the launcher is gone');
+    expect(log.facts).to.deep.equal([]);
+    expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
+  });
+
+  it('does not touch a process that has a noted pid but another start time', async () => {
+    const innocent = spawn('sleep', ['950'], { stdio: 'ignore' });
+    const stat = readProcessStat(innocent.pid ?? 0);
+    const id = v7();
+    const other = { pid: stat?.pid ?? 0, startTime: String(Number(stat?.startTime) - 1) };
+    await spawned.driver.stop();
+    const folder = join(spawned.dataDir, 'run', id);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'note.json'), JSON.stringify({ id, bootId: readBootId(), outer: other, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' }));
+    writeFileSync(join(folder, 'running.json'), JSON.stringify({ init: other, startedAt: 1 }));
+    await spawned.again().watch(() => {});
+    expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
+    expect(readProcessStat(innocent.pid ?? 0)?.startTime).to.equal(stat?.startTime);
+    expect(innocent.exitCode).to.equal(null);
+    innocent.kill();
+  });
+
+  it('cleans up after another boot without looking at any process', async () => {
+    const record = await spawned.launched();
+    const running = spawned.runningOf(record.id);
+    await spawned.driver.stop();
+    const note = join(spawned.dataDir, 'run', record.id, 'note.json');
+    const noted = readFileSync(note, 'utf8');
+    writeFileSync(note, noted.replace(readBootId(), v7()));
+    const log = new FactLog();
+    await spawned.again().watch(log.report);
+    expect(log.kinds(record.id)).to.deep.equal(['gone']);
+    expect(isAlive(running.init)).to.equal(true);
+    process.kill(running.init.pid, 'SIGKILL');
+  });
+
+  it('asks a spawner of another version to leave, and starts its own', async () => {
+    const { id } = await spawned.launched();
+    await spawned.driver.stop();
+    const asked: string[] = [];
+    // One that speaks a version from the future, and leaves when it is told to.
+    const foreign = createServer((socket) => {
+      const reader = new FrameReader();
+      socket.on('data', (chunk) => {
+        for (const { payload } of reader.feed(chunk)) {
+          const { type } = JSON.parse(String(payload)) as DaemonMessage;
+          asked.push(type);
+          if (type === 'hello') socket.write(encodeMessage({ type: 'hello', protocol: 99, pid: 1, isolation: 'cgroup-v9', warnings: [] }));
+          if (type === 'leave') { foreign.close(); socket.destroy(); }
+        }
+      });
+    });
+    await new Promise<void>((resolve) => { foreign.listen(pathsOf(spawned.dataDir).socket, resolve); });
+    const driver = spawned.again();
+    const log = new FactLog();
+    await driver.watch(log.report);
+    expect(asked).to.deep.equal(['hello', 'leave']);
+    expect(log.kinds(id)).to.deep.equal(['available']);
+    expect(driver.describe().isolation).to.not.equal('cgroup-v9');
+  });
+
+  it('starts another watching launcher when that one is killed, and still learns of every end', async () => {
+    const first = await spawned.launched();
+    const running = spawned.runningOf(first.id);
+    const spawner = spawned.spawnerPid();
+    const watchers = (): readonly number[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+      const stat = readProcessStat(pid);
+      return stat?.parent === spawner && stat.state !== 'Z' && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('\0watch');
+    });
+    const [watcher] = watchers();
+    process.kill(watcher ?? 0, 'SIGKILL');
+    await eventually(() => watchers().some((pid) => pid !== watcher), 'another watches');
+    await spawned.driver.retire(first.id, first.revision);
+    await spawned.log.when(first.id, 'gone');
+    expect(isAlive(running.init)).to.equal(false);
+  });
+});
