@@ -155,6 +155,7 @@ describe('a full disk', () => {
       await daemon.start();
       for (const id of held) expect((await daemon.client().get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
     } finally {
+      rmSync(join(folder, 'ballast'), { recursive: true, force: true });
       await daemon.dispose();
     }
   });
