@@ -10,18 +10,20 @@ const V1 = ['sandpool.terminal.v1'];
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Resolves once no more output is pulled from the terminal. */
-const standstill = async (terminal: FakeTerminal): Promise<void> => {
+/** Resolves once the amount is not nothing and has stood still for a while. */
+const settled = async (what: string, amount: () => number): Promise<void> => {
   let seen = -1;
   let since = Date.now();
-  await until('the output stands still', () => {
-    if (terminal.pulled !== seen) {
-      seen = terminal.pulled;
+  await until(`${what} stands still`, () => {
+    if (amount() !== seen) {
+      seen = amount();
       since = Date.now();
     }
     return seen > 0 && Date.now() - since > 100;
   });
 };
+
+const standstill = async (terminal: FakeTerminal): Promise<void> => await settled('the output', () => terminal.pulled);
 
 describe('back-pressure of a terminal', () => {
   let daemon: TerminalDaemon;
@@ -116,7 +118,8 @@ describe('back-pressure of a terminal', () => {
     const input = randomBytes(FLOOD);
     for (let from = 0; from < input.length; from += 32 * 1024) ws.send(input.subarray(from, from + 32 * 1024));
     await until('some input is taken', () => terminal.stream.writableLength > 0);
-    await until('the client has to wait', () => ws.bufferedAmount > MIB);
+    await settled('the input', () => ws.bufferedAmount);
+    expect(ws.bufferedAmount, 'the client has to wait').to.be.greaterThan(MIB);
     expect(terminal.stream.writableLength).to.be.lessThan(MIB);
     daemon.clock.move(120_000);
     expect(terminal.closes, 'silence that is of our own making is not death').to.equal(0);
@@ -130,11 +133,42 @@ describe('back-pressure of a terminal', () => {
     ws.pause();
     terminal.print(Buffer.alloc(FLOOD));
     await standstill(terminal);
-    const before = process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed;
     for (let i = 0; i < 50_000; i += 1) ws.send('nonsense');
     ws.send(Buffer.from('last'));
     await until('all is read', () => terminal.typed === 'last', 15_000);
-    expect(process.memoryUsage().arrayBuffers + process.memoryUsage().heapUsed - before).to.be.lessThan(64 * MIB);
+    let got = 0;
+    let complaints = 0;
+    ws.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) got += data.length;
+      else complaints += 1;
+    });
+    ws.resume();
+    await until('all output is there', () => got === FLOOD, 15_000);
+    expect(complaints).to.be.lessThan(100);
+  });
+
+  it('gives a reader a minute to take the last output and the close', async () => {
+    const { ws, terminal } = await attached(daemon);
+    ws.pause();
+    terminal.print('the last words');
+    terminal.exitWith(0);
+    await until('the terminal is given back', () => terminal.closes > 0);
+    daemon.clock.move(59_999);
+    expect(daemon.connections()).to.equal(1);
+    daemon.clock.move(1);
+    await until('the connection is cut', () => daemon.connections() === 0);
+  });
+
+  it('does not wait for what the shell left behind with the terminal open', async () => {
+    const { ws, terminal } = await attached(daemon, 'token=good', V1);
+    const closing = closeOf(ws);
+    const before = daemon.clock.pending;
+    terminal.held = true;
+    terminal.print('from the shell');
+    terminal.exitWith(0);
+    await until('the session looks for more output', () => daemon.clock.pending > before);
+    daemon.clock.move(250);
+    expect((await closing).code).to.equal(1000);
   });
 });
 

@@ -51,6 +51,8 @@ export class FakeTerminal {
   /** Bytes handed to the connection. */
   pulled = 0;
   full = false;
+  /** Its stream does not end with the shell: a process that the shell left behind has it open. */
+  held = false;
   end: () => void = () => {};
   exitWith: (code: number | null) => void = () => {};
   readonly #typed: Buffer[] = [];
@@ -105,7 +107,7 @@ export class FakeTerminal {
       this.pulled += chunk.length;
       this.#wanted = this.stream.push(chunk);
     }
-    if (this.#exited && this.#output.length === 0) this.stream.push(null);
+    if (this.#exited && !this.held && this.#output.length === 0) this.stream.push(null);
   }
 
   opened(): OpenTerminal {
@@ -142,6 +144,8 @@ export interface TerminalDaemon {
   hold: Promise<void> | undefined;
   readonly open: (query?: string, protocols?: string[], options?: ClientOptions) => WebSocket;
   readonly stopTerminals: () => Promise<void>;
+  /** Those that the server still has open. */
+  readonly connections: () => number;
   readonly close: () => Promise<void>;
 }
 
@@ -182,6 +186,7 @@ export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promis
       return ws;
     },
     stopTerminals: terminals.stop,
+    connections: () => [...sockets].filter((socket) => !socket.destroyed).length,
     close: async () => {
       for (const client of clients) client.terminate();
       for (const socket of sockets) socket.destroy();
