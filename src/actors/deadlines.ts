@@ -12,6 +12,7 @@ const SLACK = 64;
  */
 export class Deadlines {
   readonly #clock: Clock;
+  readonly #sliceMs: number;
   readonly #due: (key: string, now: number) => void;
   readonly #current = new Map<string, number>();
   #heap: Armed[] = [];
@@ -19,8 +20,9 @@ export class Deadlines {
   #slice: NodeJS.Immediate | undefined;
   #stopped = false;
 
-  constructor(clock: Clock, due: (key: string, now: number) => void) {
+  constructor(clock: Clock, due: (key: string, now: number) => void, sliceMs = SLICE_MS) {
     this.#clock = clock;
+    this.#sliceMs = sliceMs;
     this.#due = due;
   }
 
@@ -63,7 +65,7 @@ export class Deadlines {
       if (this.#current.get(next.key) !== next.at) continue;
       this.#current.delete(next.key);
       this.#due(next.key, this.#clock.now());
-      if (performance.now() - began > SLICE_MS) {
+      if (performance.now() - began > this.#sliceMs) {
         this.#slice = setImmediate(() => this.#handOut());
         return;
       }

@@ -111,7 +111,7 @@ export class SandboxIndex {
   #relist(before: Placement | undefined, next: Placement | undefined): void {
     const oldKeys = before ? listKeys(before) : [];
     const newKeys = next ? listKeys(next) : [];
-    const moved = before?.claimedAt !== next?.claimedAt;
+    const moved = before && next && listEntry(before).at !== listEntry(next).at;
     for (const key of oldKeys) if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!)); // there are keys, so there is one
     for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, listEntry(next!));
   }

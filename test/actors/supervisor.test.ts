@@ -129,4 +129,23 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled again');
     expect(supervisor.pools.get(pool.uid)?.phase).to.equal('Ready');
   });
+
+  it('makes an actor that threw again from its fact, and keeps the counts of its pool right', async () => {
+    const { supervisor, pool, claim, clock } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    supervisor.send(id, { type: 'FACT', now: clock.now(), get fact(): never { throw new Error('poison'); } });
+    expect(supervisor.rebuilt).to.equal(1);
+    await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'running again');
+    expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 1, running: 1, starting: 0 });
+  });
+
+  it('makes a pool actor that threw again from its record, with its counts', async () => {
+    const { supervisor, pool } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    supervisor.pools.send(pool.uid, { type: 'RECORD', now: 1, get record(): never { throw new Error('poison'); } });
+    expect(supervisor.pools.get(pool.uid)?.counts.idle).to.equal(2);
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas: 3 }));
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'goes on');
+  });
 });

@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { OrderedIndex } from '../../src/actors/ordered-index.ts';
+import { PoolIndex } from '../../src/actors/pool-index.ts';
+import { countedAs, SandboxIndex, type LiveFilter, type Placement } from '../../src/actors/sandbox-index.ts';
+import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
+import { aPool } from '../support/a-supervisor.ts';
+
+const RUNS = { numRuns: 1_000 } as const;
+
+const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): number => a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+
+describe('an ordered index', () => {
+  it('holds what a sorted list would, whatever is added and removed', () => {
+    const entry = fc.record({ at: fc.integer({ min: 0, max: 20 }), id: fc.constantFrom('a', 'b', 'c', 'd', 'e') });
+    fc.assert(fc.property(fc.array(fc.record({ add: fc.boolean(), entry }), { maxLength: 60 }), fc.nat(5), fc.nat(5), (steps, offset, limit) => {
+      const index = new OrderedIndex();
+      let model: { at: number; id: string }[] = [];
+      for (const step of steps) {
+        const there = model.some((other) => byTime(other, step.entry) === 0);
+        if (step.add) {
+          index.add(step.entry);
+          if (!there) model = [...model, step.entry].sort(byTime);
+        } else {
+          expect(index.remove(step.entry)).to.equal(there);
+          model = model.filter((other) => byTime(other, step.entry) !== 0);
+        }
+        expect(index.ids()).to.deep.equal(model.map(({ id }) => id));
+        expect(index.first()).to.equal(model[0]?.id);
+      }
+      expect(index.newest(offset, limit)).to.deep.equal(model.map(({ id }) => id).reverse().slice(offset, offset + limit));
+      expect(index.size).to.equal(model.length);
+    }), RUNS);
+  });
+});
+
+const placement = fc.record({
+  id: fc.constantFrom('i1', 'i2', 'i3', 'i4', 'i5', 'i6'),
+  status: fc.constantFrom(...SANDBOX_STATUSES),
+  pool: fc.constantFrom('p', 'q'),
+  owner: fc.constantFrom({ namespace: 'n', team: 't', user: 'u' }, { namespace: 'n', team: 't', user: 'v' }, { namespace: 'm', team: 's', user: 'u' }),
+  createdAt: fc.integer({ min: 0, max: 5 }),
+  claimedAt: fc.option(fc.integer({ min: 6, max: 9 }), { nil: undefined }),
+  availableAt: fc.option(fc.integer({ min: 3, max: 5 }), { nil: undefined }),
+}).map(({ pool, ...rest }): Placement => ({ ...rest, poolUid: pool, poolName: pool }));
+
+const step = fc.oneof(
+  { weight: 6, arbitrary: placement.map((value) => ({ kind: 'place' as const, value })) },
+  { weight: 1, arbitrary: fc.constantFrom('i1', 'i2', 'i3').map((value) => ({ kind: 'remove' as const, value })) },
+  { weight: 2, arbitrary: fc.constantFrom('p', 'q').map((value) => ({ kind: 'take' as const, value })) },
+);
+
+const matches = (filter: LiveFilter, at: Placement): boolean =>
+  (filter.namespace ?? at.owner.namespace) === at.owner.namespace && (filter.team ?? at.owner.team) === at.owner.team &&
+  (filter.user ?? at.owner.user) === at.owner.user && (filter.poolName ?? at.poolName) === at.poolName &&
+  (filter.phase === undefined ? at.claimedAt !== undefined : filter.phase === at.status) && at.status !== 'Completed';
+
+describe('the index of sandboxes', () => {
+  it('lists and counts what a search through all would, whatever moves where', () => {
+    fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const index = new SandboxIndex();
+      const model = new Map<string, Placement>();
+      for (const { kind, value } of steps) {
+        if (kind === 'place') {
+          const before = model.get(value.id);
+          expect(index.place(value)).to.equal(before && countedAs(before));
+          model.set(value.id, value);
+        } else if (kind === 'remove') {
+          index.remove(value);
+          model.delete(value);
+        } else {
+          const id = index.takeIdle(value);
+          if (id !== undefined) index.putBack(id);
+        }
+      }
+      for (const [namespace, team, user] of [['n', 't', 'u'], ['n', 't', undefined], [undefined, undefined, undefined], [undefined, 't', undefined], [undefined, undefined, 'u'], ['n', undefined, 'v']]) {
+        for (const poolName of [undefined, 'p']) {
+          for (const phase of [undefined, 'Idle', 'Running', 'Starting', 'Stopping', 'Failed'] as const) {
+            const filter: LiveFilter = { ...(namespace === undefined ? {} : { namespace }), ...(team === undefined ? {} : { team }), ...(user === undefined ? {} : { user }), ...(poolName ? { poolName } : {}), ...(phase ? { phase } : {}) };
+            const expected = [...model.values()].filter((at) => matches(filter, at))
+              .sort((a, b) => byTime({ at: b.claimedAt ?? b.createdAt, id: b.id }, { at: a.claimedAt ?? a.createdAt, id: a.id })).map(({ id }) => id);
+            expect(index.list(filter, 0, 100)).to.deep.equal({ ids: expected, total: expected.length });
+          }
+        }
+      }
+    }), RUNS);
+  });
+
+  it('hands each idle instance to one taker, the longest idle first, until it is put back', () => {
+    const index = new SandboxIndex();
+    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+    index.place({ ...base, id: 'late', availableAt: 9 });
+    index.place({ ...base, id: 'early', availableAt: 3 });
+    expect([index.takeIdle('p'), index.takeIdle('p'), index.takeIdle('p')]).to.deep.equal(['early', 'late', undefined]);
+    index.putBack('late');
+    expect(index.takeIdle('p')).to.equal('late');
+    expect(index.dismissable('p')).to.deep.equal([]);
+  });
+
+  it('forgets everything of what is removed', () => {
+    const index = new SandboxIndex();
+    index.place({ id: 'i', status: 'Running', poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: 2, availableAt: 1 });
+    index.remove('i');
+    expect(index.size).to.equal(0);
+    expect(index.list({}, 0, 10).total).to.equal(0);
+    expect(index.claimedIn('p')).to.deep.equal([]);
+  });
+});
+
+describe('the index of pools', () => {
+  it('finds a pool by its namespace and name, and knows a name of another namespace', () => {
+    const index = new PoolIndex();
+    const mine = { ...aPool({ uid: 'u1', name: 'a' }), revision: '1' };
+    const theirs = { ...aPool({ uid: 'u2', name: 'b', owner: { namespace: 'beta', team: 'beta', user: 'bob' } }), revision: '1' };
+    index.add(mine);
+    index.add(theirs);
+    expect(index.uidOf('alpha', 'a')).to.equal('u1');
+    expect(index.uidOf('alpha', 'b')).to.equal(undefined);
+    expect(index.existsAnywhere('b')).to.equal(true);
+    expect(index.list(mine.owner, 0, 10)).to.deep.equal({ ids: ['u1'], total: 1 });
+    index.remove(theirs);
+    expect(index.existsAnywhere('b')).to.equal(false);
+    expect(index.list(undefined, 0, 10).total).to.equal(1);
+  });
+});
