@@ -152,6 +152,13 @@ describe('a pool that is deleted', () => {
     }
   });
 
+  it('is not removed again before the instance is gone that appeared meanwhile', () => {
+    const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, { type: 'REMOVE_UNSETTLED', now: T0 }, moved(undefined, 'idle'));
+    pool.taken();
+    expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([]);
+    expect(pool.send(moved('idle', 'stopping')).taken()).to.deep.equal([{ type: 'remove' }]);
+  });
+
   it('is removed by the next leader where this one lost its lease meanwhile', () => {
     const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, { type: 'FOLLOW' });
     expect(pool.lifecycle).to.equal('deleting.draining');

@@ -226,6 +226,11 @@ describe('a running sandbox', () => {
     expect(running().send(fact(claimed(), GONE)).last).to.deep.equal({ type: 'release', end: { reason: 'lost', exitCode: null } });
   });
 
+  it('has the end that is noted on its record, not the one presumed here', () => {
+    const sandbox = ASandbox.found().send(RETIRE, fact(ending()));
+    expect(sandbox.context.end).to.deep.equal({ reason: 'deleted', exitCode: null });
+  });
+
   it('leaves when another replica ended it', () => {
     expect(running().send(fact(ending())).state).to.equal('stopping.releasing');
   });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { presentOf, unclaimedOf, type PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { surplusOf, type PoolEvent, type PoolIntent } from '../../src/machines/pool-machine.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pool.ts';
 import { aPool, APool, counts } from '../machines/examples.ts';
@@ -54,6 +54,13 @@ export class PoolWorld {
     return found;
   }
 
+  get unclaimed(): number { return this.#instances.filter((place) => place === 'starting' || place === 'idle' || place === 'unavailable').length; }
+
+  /** What `replicas` counts, launches under way included. */
+  get present(): number {
+    return this.unclaimed + this.ordered + (this.policy.replicaSemantics === 'total' ? this.recount.running : 0);
+  }
+
   /** Launches asked for and not yet carried out. */
   get ordered(): number { return this.#asked.reduce((sum, intent) => sum + (intent.type === 'launch' ? intent.count : 0), 0); }
 
@@ -96,9 +103,8 @@ export class PoolWorld {
       expect(this.pool.lifecycle).to.equal('removed');
       return;
     }
-    const present = presentOf(this.recount, 0, this.policy.replicaSemantics);
-    if (present > this.#record.replicas) expect(unclaimedOf(this.recount), 'only what runs may be too much').to.equal(0);
-    else expect(present, 'filled').to.equal(this.#record.replicas);
+    if (this.present > this.#record.replicas) expect(this.unclaimed, 'only what runs may be too much').to.equal(0);
+    else expect(this.present, 'filled').to.equal(this.#record.replicas);
   }
 
   #nextDeadline(): void {
@@ -155,6 +161,7 @@ export class PoolWorld {
     for (const victim of ['starting', 'unavailable', 'idle'] as const) {
       for (let index = this.#instances.indexOf(victim); index >= 0 && surplusOf(this.pool.context) > 0; index = this.#instances.indexOf(victim)) {
         this.#place(index, 'stopping', false);
+        if (!this.#deleting) expect(this.present, 'trimmed below replicas').to.be.at.least(this.pool.context.record.replicas);
       }
     }
   }
@@ -171,6 +178,7 @@ export class PoolWorld {
     expect(this.pool.error, 'the actor threw').to.equal(undefined);
     for (const intent of this.pool.taken()) this.#hear(intent);
     this.#checkState();
+    if (event.type === 'INSTANCE_STARTED') expect(this.pool.breaker, 'a start closes the breaker').to.equal('closed');
     const { deadline } = this.pool.context;
     if (event.type === 'DEADLINE' && due !== undefined && this.now >= due) {
       expect(deadline ?? Number.POSITIVE_INFINITY, `${before} leads on from its deadline`).to.be.above(this.now);
@@ -186,7 +194,7 @@ export class PoolWorld {
     if (intent.type === 'launch') this.#checkLaunch(intent.count);
     if (intent.type === 'end-running') expect(this.#record.deleting).to.equal('force');
     if (intent.type === 'remove') {
-      expect(unclaimedOf(this.recount) + this.ordered, 'removed with what is unclaimed').to.equal(0);
+      expect(this.unclaimed + this.ordered, 'removed with what is unclaimed').to.equal(0);
       if (context.record.deleting === 'force') expect(this.recount.running + this.recount.stopping, 'removed under what runs').to.equal(0);
     }
   }
@@ -197,7 +205,7 @@ export class PoolWorld {
     const { refill } = this.policy;
     expect(this.#deleting, 'launched while it is deleted').to.equal(false);
     expect(breaker.pausedUntil, 'launched while the breaker pauses').to.be.at.most(this.now);
-    expect(presentOf(this.recount, this.ordered, this.policy.replicaSemantics), 'launched above replicas').to.be.at.most(record.replicas);
+    expect(this.present, 'launched above replicas').to.be.at.most(record.replicas);
     const most = breaker.failures >= this.policy.breaker.failures ? 1 : refill.inFlight;
     expect(this.recount.starting + this.ordered, 'starting at once').to.be.at.most(most);
     expect(this.#launched, 'launched faster than it may refill').to.be.at.most(refill.burst + ((this.now - this.#began) * refill.perSecond) / 1_000 + 1e-6);
@@ -209,8 +217,7 @@ export class PoolWorld {
     expect(context.ordered, 'ordered').to.equal(this.ordered);
     expect(breaker).to.equal(context.breaker.failures >= this.policy.breaker.failures ? 'open' : 'closed');
     const wanted = !this.#deleting ? context.record.replicas : this.policy.replicaSemantics === 'total' ? this.recount.running : 0;
-    const present = presentOf(this.recount, this.ordered, this.policy.replicaSemantics);
-    expect(scale).to.equal(present < wanted ? 'short' : present > wanted ? 'surplus' : 'settled');
+    expect(scale).to.equal(this.present < wanted ? 'short' : this.present > wanted ? 'surplus' : 'settled');
     if (!context.leading) expect(context.deadline, 'a follower waits for nothing').to.equal(undefined);
     if (lifecycle.startsWith('deleting.') && lifecycle !== 'deleting.draining') expect(context.deadline, `deadline of ${lifecycle}`).to.be.a('number');
     if (this.#filledOnce) expect(lifecycle).to.not.equal('pending');

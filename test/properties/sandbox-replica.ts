@@ -93,10 +93,20 @@ export class SandboxReplica {
     if (event.type === 'DEADLINE' && due !== undefined && now >= due && !beginsToRun) {
       expect(after.context.deadline ?? Number.POSITIVE_INFINITY, `${step} leads on from its deadline`).to.be.above(now);
     }
+    this.#checkRecord(before, event, step);
     if (before.state !== 'claiming' && after.state === 'claiming') expect(`${before.path} ${event.type}`).to.equal('idle.available CLAIM');
     if (before.state === 'running' && after.state !== 'running') expect(mayLeaveRunning(before, event, now), step).to.equal(true);
     if (beginsToRun) this.#checkRunning(after, step);
     if (before.state !== 'completed' && after.state === 'completed') this.#checkCompleted(before, step);
+  }
+
+  /** Records only go on: never back to unclaimed, never back from deleted. */
+  #checkRecord(before: Seen, event: SandboxEvent, step: string): void {
+    const { path, state, context: { record } } = this.seen;
+    const known = before.context.record;
+    if (known && record) expect(STAGES.indexOf(record.state), `${step} puts its record back`).to.be.at.least(STAGES.indexOf(known.state));
+    if (before.state === 'stopping' && !known) expect(record, `${step} brings its record back`).to.equal(undefined);
+    if (event.type === 'FACT' && !event.fact.record) expect([state, path], `${step} without a record`).to.not.include.oneOf(['idle', 'starting.booting']);
   }
 
   #checkRunning({ context }: Seen, step: string): void {
@@ -120,6 +130,8 @@ export class SandboxReplica {
     expect(last?.endReason).to.be.a('string').and.not.equal('retired');
   }
 }
+
+const STAGES: readonly string[] = ['idle', 'claimed', 'ending'];
 
 const mayLeaveRunning = ({ context }: Seen, event: SandboxEvent, now: number): boolean => {
   if (event.type === 'END') return true;
