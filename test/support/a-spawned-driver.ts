@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../../src/contracts/log.ts';
 import { EmbeddedSandboxDriver, type EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
-import type { InstanceNote, RunningNote } from '../../src/embedded/spawner/notes.ts';
+import { readNote, type InstanceNote, type RunningNote } from '../../src/embedded/spawner/notes.ts';
 import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
@@ -52,12 +52,11 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     drivers.push(driver);
     return driver;
   };
-  const fileOf = (id: string, name: string): string => readFileSync(join(dataDir, 'run', id, name), 'utf8');
   return {
     driver: again(), records, dataDir, again,
     spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
-    noteOf: (id) => JSON.parse(fileOf(id, 'note.json')) as InstanceNote,
-    runningOf: (id) => JSON.parse(fileOf(id, 'running.json')) as RunningNote,
+    noteOf: (id) => proven(readNote(join(dataDir, 'run', id), id).note),
+    runningOf: (id) => proven(readNote(join(dataDir, 'run', id), id).running),
     close: async () => {
       await endAll(join(dataDir, 'run'));
       for (const driver of drivers) await driver.stop();
@@ -92,8 +91,7 @@ const endAll = async (folder: string): Promise<void> => {
   await eventually(() => {
     const ids = existsSync(folder) ? readdirSync(folder) : [];
     for (const id of ids) {
-      const path = join(folder, id, 'running.json');
-      const running = existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as RunningNote) : undefined;
+      const { running } = readNote(join(folder, id), id);
       if (running && isAlive(running.init)) process.kill(running.init.pid, 'SIGKILL');
     }
     return ids.length === 0;
@@ -102,3 +100,8 @@ const endAll = async (folder: string): Promise<void> => {
 
 /** Nothing of the instance runs any more. */
 export const isOver = (note: InstanceNote, running: RunningNote): boolean => !isAlive(note.outer) && !isAlive(running.init);
+
+const proven = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('there is no such note');
+  return value;
+};

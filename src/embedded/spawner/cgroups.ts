@@ -152,8 +152,12 @@ const limitMemory = (folder: string, bytes: number): void => {
 };
 
 const makeFolder = (base: string, id: string): string => {
-  const folder = join(base, id);
-  mkdirSync(folder, { recursive: true });
+  const folder = `${base}/${id}`;
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
   return folder;
 };
 

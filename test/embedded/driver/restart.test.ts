@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { Launch } from '../../../src/embedded/spawner/launch.ts';
+import { Notes } from '../../../src/embedded/spawner/notes.ts';
 import { isAlive, readBootId, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
 import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
@@ -163,9 +164,7 @@ describe('what outlives whom', function () {
     // What a spawner leaves that was killed between its note and its order: the note, and a launcher at its end of file.
     const id = v7();
     await spawned.driver.stop();
-    const folder = join(spawned.dataDir, 'run', id);
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'note.json'), JSON.stringify({ id, bootId: readBootId(), outer: launch.outer, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' }));
+    new Notes(spawned.dataDir).write({ id, bootId: readBootId(), outer: launch.outer, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
     const log = new FactLog();
     await spawned.again().watch(log.report);
     await eventually(() => !isAlive(launch.outer), 'the launcher is gone');
@@ -179,10 +178,9 @@ describe('what outlives whom', function () {
     const id = v7();
     const other = { pid: stat?.pid ?? 0, startTime: String(Number(stat?.startTime) - 1) };
     await spawned.driver.stop();
-    const folder = join(spawned.dataDir, 'run', id);
-    mkdirSync(folder);
-    writeFileSync(join(folder, 'note.json'), JSON.stringify({ id, bootId: readBootId(), outer: other, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' }));
-    writeFileSync(join(folder, 'running.json'), JSON.stringify({ init: other, startedAt: 1 }));
+    const notes = new Notes(spawned.dataDir);
+    notes.write({ id, bootId: readBootId(), outer: other, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
+    notes.writeRunning(id, { init: other, startedAt: 1 });
     await spawned.again().watch(() => {});
     expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
     expect(readProcessStat(innocent.pid ?? 0)?.startTime).to.equal(stat?.startTime);
@@ -194,7 +192,7 @@ describe('what outlives whom', function () {
     const record = await spawned.launched();
     const running = spawned.runningOf(record.id);
     await spawned.driver.stop();
-    const note = join(spawned.dataDir, 'run', record.id, 'note.json');
+    const note = join(spawned.dataDir, 'run', record.id);
     const noted = readFileSync(note, 'utf8');
     writeFileSync(note, noted.replace(readBootId(), v7()));
     const log = new FactLog();
