@@ -23,6 +23,8 @@ const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
 export interface ServedTerminal {
   readonly request: OpenTerminalRequest;
   readonly pty: IPty;
+  /** Bytes of output that were taken from it. */
+  taken: number;
   /** As if its sandbox ended. */
   readonly endSandbox: () => void;
 }
@@ -128,7 +130,11 @@ export const startCliInTerminal = (args: readonly string[], env: Readonly<Record
     pty,
     output: () => output,
     shows: async (what) => await until(`the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, () => (typeof what === 'string' ? output.includes(what) : what.test(output)), 10_000),
-    ended: new Promise((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }),
+    // The exit may be told before the last output was read.
+    ended: new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }).then(async (exitCode) => {
+      await until('the output is all there', () => /AFTER\[.*?\]/.test(output));
+      return exitCode;
+    }),
   };
 };
 
@@ -163,7 +169,8 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
   });
   let endSandbox = (): void => {};
   const ended = new Promise<void>((resolve) => { endSandbox = resolve; });
-  terminals.push({ request, pty, endSandbox });
+  const served: ServedTerminal = { request, pty, taken: 0, endSandbox };
+  terminals.push(served);
   const stream = new Duplex({
     read: () => pty.resume(),
     write: (chunk: Buffer, _encoding, done) => {
@@ -171,7 +178,10 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
       done();
     },
   });
-  pty.onData((chunk: unknown) => { if (!stream.push(chunk)) pty.pause(); });
+  pty.onData((chunk: unknown) => {
+    served.taken += Buffer.isBuffer(chunk) ? chunk.length : 0;
+    if (!stream.push(chunk)) pty.pause();
+  });
   const exit = new Promise<number>((resolve) => {
     pty.onExit(({ exitCode, signal }) => {
       stream.push(null);

@@ -111,6 +111,46 @@ describe('sandpool run', function () {
     expect(daemon.left()).to.deep.equal([]);
   });
 
+  /** Deleting waits until it is let go. */
+  const heldDeletion = (): { readonly asked: Promise<void>; readonly go: () => void } => {
+    const { deleteSandbox } = daemon.operations;
+    let [ask, go] = [(): void => {}, (): void => {}];
+    const asked = new Promise<void>((resolve) => { ask = resolve; });
+    const held = new Promise<void>((resolve) => { go = resolve; });
+    Object.assign(daemon.operations, {
+      deleteSandbox: async (...args: Parameters<typeof deleteSandbox>) => {
+        ask();
+        await held;
+        return await deleteSandbox(...args);
+      },
+    });
+    return { asked, go };
+  };
+
+  it('still gives back when the signal comes twice at once', async () => {
+    const deletion = heldDeletion();
+    const { child, ended } = startCli(['run', '--', 'true'], env);
+    await deletion.asked;
+    child.kill('SIGHUP');
+    child.kill('SIGTERM');
+    child.kill('SIGHUP');
+    deletion.go();
+    expect((await ended).code).to.be.oneOf([0, 129, 143]);
+    expect(daemon.left()).to.deep.equal([]);
+  });
+
+  it('ends at once, and says what is left, when a signal insists', async () => {
+    const deletion = heldDeletion();
+    const { child, ended, text } = startCli(['run', '--', 'true'], env);
+    await deletion.asked;
+    const repeat = setInterval(() => child.kill('SIGINT'), 200);
+    const { code } = await ended;
+    clearInterval(repeat);
+    expect(code).to.equal(130);
+    expect(text.stderr).to.include(`sandpool sandboxes delete ${daemon.left()[0]}`);
+    deletion.go();
+  });
+
   it('says which sandbox is left when it can’t be given back', async () => {
     Object.assign(daemon.operations, { deleteSandbox: async () => { throw new Error('no'); } });
     const end = await cli(['run', '--', 'true'], env);

@@ -79,12 +79,20 @@ describe('sandpool shell', function () {
 
   it('gives all output to a reader that is slow, through a pipe', async () => {
     const { child, ended, text } = startCli(['shell'], env);
-    child.stdin?.write('stty -echo; head -c 3000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n');
     child.stdout?.pause();
-    await until('the output waits', () => (child.stdout?.readableLength ?? 0) > 0, 10_000);
+    child.stdin?.write('stty -echo; head -c 16000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n');
+    let seen = 0;
+    let since = Date.now();
+    await until('the output stands still', () => {
+      const taken = daemon.terminals[0]?.taken ?? 0;
+      if (taken !== seen) since = Date.now();
+      seen = taken;
+      return taken > 1_000_000 && Date.now() - since > 300;
+    }, 15_000);
+    expect(seen).to.be.lessThan(12_000_000);
     child.stdout?.resume();
-    await until('all is there', () => text.stdout.includes('done2'), 10_000);
-    expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(3_000_000);
+    await until('all is there', () => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'), 15_000);
+    expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(16_000_000);
     child.stdin?.end('exit\n');
     expect((await ended).code).to.equal(0);
   });
