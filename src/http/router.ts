@@ -6,14 +6,17 @@ import type { Context, RequestState } from './context.ts';
 import { readQuery } from './query.ts';
 import { readJsonBody } from './request-body.ts';
 import type { Deprecation, Route } from './route.ts';
+import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
 export const routerOf = (routes: readonly Route[], operations: Operations) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   for (const row of routes) {
+    const warningsOf = row.body && unknownFieldWarnings(row.body);
+    const served: ServedRoute = { ...row, ...(warningsOf ? { warningsOf } : {}) };
     router.register(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), [row.method], (context: Context & { params: Record<string, string> }) =>
-      answerRow(row, operations, context));
+      answerRow(served, operations, context));
   }
   return router.routes();
 };
@@ -26,18 +29,28 @@ export const nothingMatched = (context: Context & { matched?: readonly { readonl
   throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
 };
 
-const answerRow = async (row: Route, operations: Operations, context: Context & { params: Record<string, string> }): Promise<void> => {
+/** A row with what it says of fields that its body does not have. */
+interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => readonly string[] }
+
+const answerRow = async (row: ServedRoute, operations: Operations, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
   if (row.deprecated) announceDeprecation(row.deprecated, context);
   const caller = row.access === 'open' ? undefined : authorize(row, operations, context);
   const params = row.params ? paramsOf(row.params, context.params) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
-  const body = row.body ? check(row.body, await readJsonBody(context.req, context.res)) : undefined;
+  const body = row.body ? check(row.body, await bodyOf(row, context)) : undefined;
   const answer = await row.handle({ caller, params, query, body, signal: () => abortOf(context) });
   context.status = answer.status;
   for (const name in answer.headers) context.set(name, answer.headers[name] ?? '');
   context.set('Content-Type', 'application/json; charset=utf-8');
   context.body = JSON.stringify(answer.body);
+};
+
+const bodyOf = async ({ warningsOf }: ServedRoute, context: Context): Promise<unknown> => {
+  const body = await readJsonBody(context.req, context.res);
+  const warnings = warningsOf?.(body) ?? [];
+  if (warnings.length > 0) context.set('Warning', [...warnings]);
+  return body;
 };
 
 const authorize = (row: Route, operations: Operations, context: Context): Caller => {
