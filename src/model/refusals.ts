@@ -73,7 +73,11 @@ export interface ExhaustedCounts { readonly idle: number; readonly running: numb
 export const noIdleInstance = (counts: ExhaustedCounts): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
-      ...counts,
+      idle: counts.idle,
+      running: counts.running,
+      starting: counts.starting,
+      stopping: counts.stopping,
+      failed: counts.failed,
       hint: counts.starting > 0
         ? 'instances are starting; try again shortly'
         : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}',
