@@ -1,6 +1,6 @@
 import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
-import { sandboxNotFound, unavailable } from '../model/refusals.ts';
+import { unavailable } from '../model/refusals.ts';
 import type { Operations } from './operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 
@@ -23,8 +23,8 @@ export const deleteSandbox = (deps: { readonly supervisor: Supervisor; readonly 
     // A claim that was under way may have won over the retirement: then the sandbox is asked to end once more.
   } while (end?.state === 'running' && clock.now() < until);
   if (end && !isSettled(end)) throw unavailable('the end of the sandbox could not be noted in time; repeat the request');
-  const view = end ?? before;
-  if (!view.context.record && !view.context.birth) throw sandboxNotFound();
+  // A retirement drops the record that an answer is made of.
+  const view = end?.context.record || end?.context.birth ? end : before;
   return { ...viewOf(view, clock.now()), status: 'Stopping' };
 };
 
