@@ -139,5 +139,5 @@ const poolPath = (name: string): string => `/sandboxpools/${encodeURIComponent(n
 
 const queryOf = (fields: object): string => {
   const given = Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]): [string, string] => [name, String(value)]);
-  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 };

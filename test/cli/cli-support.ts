@@ -182,10 +182,19 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
     served.taken += Buffer.isBuffer(chunk) ? chunk.length : 0;
     if (!stream.push(chunk)) pty.pause();
   });
+  // node-pty may tell the exit before it has read the last output, so the end is when no more has come for a while.
   const exit = new Promise<number>((resolve) => {
     pty.onExit(({ exitCode, signal }) => {
-      stream.push(null);
-      resolve(signal ? 128 + signal : exitCode);
+      let before = -1;
+      const look = setInterval(() => {
+        if (served.taken !== before) {
+          before = served.taken;
+          return;
+        }
+        clearInterval(look);
+        stream.push(null);
+        resolve(signal ? 128 + signal : exitCode);
+      }, 50);
     });
   });
   return {
