@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface Limits {
@@ -15,6 +15,8 @@ export interface Cgroups {
   readonly warnings: readonly string[];
   /** Makes the instance's folders with their limits, and answers them. May be repeated. */
   create(id: string, limits: Limits): readonly string[];
+  /** The folders of every instance that has any, by id. */
+  all(): ReadonlyMap<string, readonly string[]>;
   /** Removes what is shared, once no instance is left. */
   remove(): void;
 }
@@ -30,6 +32,7 @@ export const findCgroups = (name: string): Cgroups => {
     level: 'prlimit',
     warnings: ['no cgroup can be made here: memory and processes are limited only roughly, cpu is not'],
     create: () => [],
+    all: () => new Map(),
     remove: () => {},
   };
 };
@@ -97,6 +100,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
       if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), `${quota(limits)} ${CPU_PERIOD_US}`);
       return [folder];
     },
+    all: () => foldersIn([base]),
     remove: () => { removeCgroups([base]); },
   };
 };
@@ -142,6 +146,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
       else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits)));
       return folder;
     }),
+    all: () => foldersIn([...bases.values()]),
     remove: () => { removeCgroups([...bases.values()]); },
   };
 };
@@ -159,6 +164,16 @@ const makeFolder = (base: string, id: string): string => {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
   return folder;
+};
+
+const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly string[]> => {
+  const found = new Map<string, string[]>();
+  for (const base of bases) {
+    for (const entry of readdirSync(base, { withFileTypes: true })) {
+      if (entry.isDirectory()) found.set(entry.name, [...(found.get(entry.name) ?? []), `${base}/${entry.name}`]);
+    }
+  }
+  return found;
 };
 
 const quota = (limits: Limits): number => Math.max(1_000, Math.round(limits.cpuCores * CPU_PERIOD_US));

@@ -7,6 +7,8 @@ import type { InstanceReport } from './protocol.ts';
 /** Starts that wait for their turn, at most. */
 const QUEUE_LIMIT = 4_096;
 
+const NOBODY = { pid: 0, startTime: '0' };
+
 interface Waiting {
   readonly id: string;
   readonly definition: InstanceDefinition;
@@ -46,6 +48,10 @@ export class Instances {
       else swept.push(deps.notes.remove(id));
     }
     await Promise.all(swept);
+    // A note that was torn named no cgroup.
+    for (const [id, cgroups] of deps.cgroups.all()) {
+      if (!this.#instances.has(id)) await Instance.sweep({ id, bootId: deps.bootId, outer: NOBODY, uid: NOBODY.pid, cgroups, env: {}, workingDir: '' }, undefined, deps);
+    }
   }
 
   /** Resolves once the launcher has its order, or the id is known already; false where too many wait. */

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -172,35 +172,35 @@ describe('what outlives whom', function () {
     expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
   });
 
-  it('does not touch a process that has a noted pid but another start time', async () => {
-    const innocent = spawn('sleep', ['950'], { stdio: 'ignore' });
-    const stat = readProcessStat(innocent.pid ?? 0);
-    const id = v7();
-    const other = { pid: stat?.pid ?? 0, startTime: String(Number(stat?.startTime) - 1) };
-    await spawned.driver.stop();
-    const notes = new Notes(spawned.dataDir);
-    notes.write({ id, bootId: readBootId(), outer: other, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
-    notes.writeRunning(id, { init: other, startedAt: 1 });
-    await spawned.again().watch(() => {});
-    expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
-    expect(readProcessStat(innocent.pid ?? 0)?.startTime).to.equal(stat?.startTime);
-    expect(innocent.exitCode).to.equal(null);
-    innocent.kill();
-  });
-
-  it('cleans up after another boot without looking at any process', async () => {
+  it('cleans up a cgroup whose note was torn, and what runs in it', async () => {
     const record = await spawned.launched();
-    const running = spawned.runningOf(record.id);
+    const [note, running] = [spawned.noteOf(record.id), spawned.runningOf(record.id)];
     await spawned.driver.stop();
-    const note = join(spawned.dataDir, 'run', record.id);
-    const noted = readFileSync(note, 'utf8');
-    writeFileSync(note, noted.replace(readBootId(), v7()));
+    writeFileSync(join(spawned.dataDir, 'run', record.id), '{"id":');
     const log = new FactLog();
     await spawned.again().watch(log.report);
     expect(log.kinds(record.id)).to.deep.equal(['gone']);
-    expect(isAlive(running.init)).to.equal(true);
-    process.kill(running.init.pid, 'SIGKILL');
+    expect(isAlive(running.init)).to.equal(false);
+    expect(note.cgroups.filter((folder) => existsSync(folder))).to.deep.equal([]);
   });
+
+  for (const [what, boot, off] of [['another start time', readBootId(), 1], ['the noted start time, but of another boot', v7(), 0]] as const) {
+    it(`does not touch a process that has a noted pid but ${what}`, async () => {
+      const innocent = spawn('sleep', ['950'], { stdio: 'ignore' });
+      const stat = readProcessStat(innocent.pid ?? 0);
+      const id = v7();
+      const noted = { pid: stat?.pid ?? 0, startTime: String(Number(stat?.startTime) - off) };
+      await spawned.driver.stop();
+      const notes = new Notes(spawned.dataDir);
+      notes.write({ id, bootId: boot, outer: noted, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
+      notes.writeRunning(id, { init: noted, startedAt: 1 });
+      await spawned.again().watch(() => {});
+      expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
+      expect(readProcessStat(innocent.pid ?? 0)?.startTime).to.equal(stat?.startTime);
+      expect(innocent.exitCode).to.equal(null);
+      innocent.kill();
+    });
+  }
 
   it('asks a spawner of another version to leave, and starts its own', async () => {
     const { id } = await spawned.launched();

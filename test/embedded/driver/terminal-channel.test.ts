@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import { TerminalChannel } from '../../../src/embedded/terminal-channel.ts';
+import { WINDOW, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
+
+const aChannel = () => {
+  const sent: DaemonMessage[] = [];
+  const input: Buffer[] = [];
+  let released = 0;
+  const channel = new TerminalChannel({ channel: 5, send: (message) => sent.push(message), input: (bytes) => input.push(Buffer.from(bytes)), released: () => { released += 1; } });
+  return { channel, sent, input, isReleased: () => released > 0, inputSize: () => input.reduce((sum, bytes) => sum + bytes.length, 0) };
+};
+
+describe('the daemon\'s end of a terminal', () => {
+  it('grants nothing while nobody reads, and what was read once somebody does', async () => {
+    const { channel, sent } = aChannel();
+    for (let size = 0; size < WINDOW; size += 4_096) channel.output(Buffer.alloc(4_096));
+    expect(sent).to.deep.equal([]);
+    let read = 0;
+    channel.stream.on('data', (bytes: Buffer) => { read += bytes.length; });
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect(read).to.equal(WINDOW);
+    const granted = sent.reduce((sum, message) => sum + (message.type === 'credit' ? message.bytes : 0), 0);
+    expect(granted).to.be.within(WINDOW * 3 / 4, WINDOW);
+  });
+
+  it('sends no more than a window before it is granted more, and makes the writer wait', async () => {
+    const { channel, inputSize } = aChannel();
+    let written = false;
+    channel.stream.write(Buffer.alloc(WINDOW + 10), () => { written = true; });
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect([inputSize(), written]).to.deep.equal([WINDOW, false]);
+    channel.granted(100);
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect([inputSize(), written]).to.deep.equal([WINDOW + 10, true]);
+  });
+
+  it('tells the exit code only once all was read', async () => {
+    const { channel, isReleased } = aChannel();
+    let told: number | null | undefined;
+    void channel.exit.then((code) => { told = code; });
+    channel.output(Buffer.alloc(100_000));
+    channel.exited(3);
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect(told).to.equal(undefined);
+    for await (const chunk of channel.stream) void chunk;
+    expect([await channel.exit, isReleased()]).to.deep.equal([3, true]);
+  });
+
+  it('hangs up once, and settles with the code that follows', async () => {
+    const { channel, sent } = aChannel();
+    channel.close();
+    channel.close();
+    channel.resize(1, 1);
+    channel.exited(129);
+    expect(await channel.exit).to.equal(129);
+    expect(sent).to.deep.equal([{ type: 'close', channel: 5 }]);
+  });
+
+  it('ends without an exit code when the link is lost', async () => {
+    const { channel } = aChannel();
+    channel.stream.resume();
+    channel.lost();
+    expect(await channel.exit).to.equal(null);
+  });
+});

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parseOwnCgroups } from '../../../src/embedded/spawner/cgroups.ts';
+import { HostUids } from '../../../src/embedded/spawner/host-uids.ts';
+import { Notes, type InstanceNote } from '../../../src/embedded/spawner/notes.ts';
+import { joinOrder, startOrder } from '../../../src/embedded/spawner/orders.ts';
+import { isAlive, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { bwrapOptions } from '../../../src/embedded/spawner/rootfs.ts';
+import { aContainer, aDefinition } from '../../support/instance-orders.ts';
+
+describe('host uids', () => {
+  it('are each given once until given back, the next one as late as possible', () => {
+    const uids = new HostUids({ first: 100, count: 3 }, 7);
+    const [a, b, c] = [uids.take(), uids.take(), uids.take()];
+    expect([a, b, c].sort()).to.deep.equal([100, 101, 102]);
+    expect(uids.take()).to.equal(undefined);
+    uids.giveBack(b ?? 0);
+    expect(uids.take()).to.equal(b);
+  });
+
+  it('spare what an adopted sandbox has', () => {
+    const uids = new HostUids({ first: 100, count: 2 }, 0);
+    uids.mark(100);
+    expect([uids.take(), uids.take()]).to.deep.equal([101, undefined]);
+  });
+});
+
+describe('notes', () => {
+  const note: InstanceNote = { id: 'i', bootId: 'b', outer: { pid: 1, startTime: '2' }, uid: 3, cgroups: ['/c'], env: { A: '\n' }, workingDir: '/' };
+  let folder: string;
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-notes-')); });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('are found again, before and after the instance ran', async () => {
+    const notes = new Notes(folder);
+    notes.write(note);
+    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: undefined }]);
+    notes.writeRunning('i', { init: { pid: 9, startTime: '8' }, startedAt: 7 });
+    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: { init: { pid: 9, startTime: '8' }, startedAt: 7 } }]);
+    await notes.remove('i');
+    await notes.remove('i');
+    expect(notes.all()).to.deep.equal([]);
+  });
+
+  it('count as torn wherever they were cut off', () => {
+    const notes = new Notes(folder);
+    notes.write(note);
+    const whole = `${JSON.stringify(note)}\n`;
+    for (let length = 0; length < whole.length - 1; length += 1) {
+      writeFileSync(join(folder, 'run', 'i'), whole.slice(0, length));
+      expect(notes.all(), String(length)).to.deep.equal([{ id: 'i', note: undefined, running: undefined }]);
+    }
+  });
+});
+
+describe('orders', () => {
+  const tokens = (order: Buffer): readonly string[] => String(order).split('\0');
+
+  it('end with go, and name what the launcher needs', () => {
+    expect(tokens(startOrder({ bwrap: '/b', uid: 7, cgroups: ['/x'], rlimits: [['nofile', '1', '2']], options: ['--o'], argv: ['cmd', ''] }))).to.deep.equal([
+      'uid', '7', 'gid', '7', 'cgroup', '/x', 'rlimit', 'nofile', '1', '2', 'bwrap', '/b',
+      'arg', '--o', 'arg', '--', 'arg', '/.sandpool/launcher', 'arg', 'init', 'arg', 'cmd', 'arg', '', 'go', '',
+    ]);
+    expect(tokens(joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/w', env: { A: 'b=c' }, argv: ['go'] }))).to.deep.equal([
+      'pid', '5', 'starttime', '6', 'insideuid', '1000', 'insidegid', '1000', 'cwd', '/w', 'env', 'A=b=c', 'arg', 'go', 'go', '',
+    ]);
+  });
+
+  it('can not be smuggled into by a NUL', () => {
+    const join = (argv: readonly string[]): Buffer => joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/', env: {}, argv });
+    expect(() => join(['x\0cgroup\0/elsewhere'])).to.throw('NUL');
+  });
+});
+
+describe('what bubblewrap is told', () => {
+  const options = (definition = aDefinition()): string =>
+    bwrapOptions(definition, definition.containers[0] ?? aContainer(), { launcher: '/l', system: [] }).join(' ');
+
+  it('has memory for files in all at most half of the sandbox\'s', () => {
+    const sizes = [...options().matchAll(/--size (\d+)/g)].map((match) => Number(match[1]));
+    expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.at.most(aContainer().memoryBytes / 2);
+    expect(options().match(/--tmpfs/g)).to.have.lengthOf(sizes.length);
+  });
+
+  it('shares the network only where the template asks for it', () => {
+    expect(options()).to.not.include('--share-net');
+    expect(options(aDefinition({}, { network: 'host' }))).to.include('--share-net');
+  });
+
+  it('binds nothing of the host for writing', () => {
+    expect(options()).to.not.match(/ --(dev-)?bind/);
+  });
+});
+
+describe('processes', () => {
+  it('are told from others by their start time', () => {
+    const own = readProcessStat(process.pid);
+    expect(own?.parent).to.equal(process.ppid);
+    expect(isAlive({ pid: process.pid, startTime: own?.startTime ?? '' })).to.equal(true);
+    expect(isAlive({ pid: process.pid, startTime: '1' })).to.equal(false);
+    expect(readProcessStat(2 ** 22 + 1)).to.equal(undefined);
+  });
+});
+
+describe('paths', () => {
+  it('keep the socket in the data folder, unless its path would be too long', () => {
+    expect(pathsOf('/var/lib/sandpool').socket).to.equal('/var/lib/sandpool/spawner.sock');
+    const long = pathsOf(`/${'x'.repeat(100)}`);
+    expect(Buffer.byteLength(long.socket)).to.be.at.most(107);
+    expect(long.socketFolder).to.include(nameOf(`/${'x'.repeat(100)}`));
+  });
+
+  it('differ between data folders', () => {
+    expect(nameOf('/a')).to.not.equal(nameOf('/b'));
+  });
+});
+
+describe('the own cgroups', () => {
+  it('are read by controller, combined ones and the unified hierarchy too', () => {
+    const own = parseOwnCgroups('9:name=systemd:/\n4:memory:/a/b\n2:cpu,cpuacct:/c:d\n0::/u\n');
+    expect([own.get('memory'), own.get('cpu'), own.get('cpuacct'), own.get('')]).to.deep.equal(['/a/b', '/c:d', '/c:d', '/u']);
+  });
+});
