@@ -1,7 +1,13 @@
 import type { Lease } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 
-interface Entry { readonly name: string; readonly lease: Lease | undefined; readonly act: () => void | Promise<void> }
+interface Entry {
+  readonly name: string;
+  readonly lease: Lease | undefined;
+  readonly act: () => void | Promise<void>;
+  /** Instead of `act`, where the lease is over. */
+  readonly dropped?: () => void;
+}
 
 /**
  * The intents that machines have put out, carried out in order after the event that caused them. What carries a lease
@@ -33,9 +39,10 @@ export class Outbox {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
-  #carryOut({ name, lease, act }: Entry): void {
+  #carryOut({ name, lease, act, dropped }: Entry): void {
     if (lease && !lease.held()) {
       this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: its lease is over');
+      dropped?.();
       return;
     }
     try {

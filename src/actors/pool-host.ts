@@ -1,6 +1,6 @@
 import { createActor, type Actor } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
+import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
@@ -114,8 +114,9 @@ export class PoolHost {
     const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), ...(counts ? { counts } : {}) } });
     actor.on('*', (intent) => this.#deps.outbox.put({
       name: `pool ${intent.type}`,
-      lease: this.#deps.coordination.lease(shardOf(uid)),
+      lease: this.#deps.coordination.lease(shardOf(uid)) ?? LOST_LEASE,
       act: () => this.#carryOut(uid, intent),
+      ...(intent.type === 'launch' ? { dropped: () => { this.send(uid, { type: 'LAUNCHES_DROPPED', count: intent.count, now: this.#deps.clock.now() }); } } : {}),
     }));
     actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
     this.#actors.set(uid, actor);
@@ -205,6 +206,9 @@ export class PoolHost {
     this.send(uid, { type: 'REMOVED' });
   }
 }
+
+/** What no replica holds: an intent that carries it is dropped. */
+export const LOST_LEASE: Lease = { epoch: 0, held: () => false };
 
 const startFailureOf = ({ breaker }: PoolContext): { readonly startFailure?: string } => (breaker.reason === '' ? {} : { startFailure: breaker.reason });
 

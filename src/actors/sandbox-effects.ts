@@ -14,8 +14,11 @@ export interface SandboxEffectsDeps {
 
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
-/** Carries one intent out against driver, history and quota, and resolves with the event that tells how it went. Never rejects. */
-export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceId, intent: DriverIntent): Promise<SandboxEvent> => {
+/**
+ * Carries one intent out against driver, history and quota, and resolves with the event that tells how it went; with none
+ * after a look that failed, which the state's deadline repeats. Never rejects.
+ */
+export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceId, intent: DriverIntent): Promise<SandboxEvent | undefined> => {
   const { driver, clock } = deps;
   try {
     switch (intent.type) {
@@ -41,7 +44,7 @@ const close = async ({ driver, history, coordination }: SandboxEffectsDeps, id: 
   return { type: 'CLOSED' };
 };
 
-const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEvent => {
+const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEvent | undefined => {
   switch (intent.type) {
     case 'launch': return error instanceof OutcomeUnknown
       ? { type: 'LAUNCH_UNKNOWN', now }
@@ -49,8 +52,7 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
     case 'claim': return { type: 'CLAIM_UNSETTLED', now };
     case 'retire': return { type: 'RETIRE_UNSETTLED', now };
     case 'release': return { type: 'RELEASE_UNSETTLED', now };
-    // Not an answer: the state's deadline asks again.
-    case 'look': return { type: 'WORK_ENDED', now };
+    case 'look': return undefined;
     case 'close': return { type: 'CLOSE_UNSETTLED', now };
   }
 };

@@ -1,6 +1,6 @@
 import { createActor, type Actor } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
+import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Records } from '../contracts/record-store.ts';
@@ -15,7 +15,7 @@ import type { PoolRecord } from '../model/pool.ts';
 import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
 import { Deadlines } from './deadlines.ts';
 import { Outbox } from './outbox.ts';
-import { PoolHost } from './pool-host.ts';
+import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { sandboxEffects } from './sandbox-effects.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { shardOf } from './shards.ts';
@@ -56,6 +56,7 @@ export class Supervisor {
   readonly #waiters: Waiters;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
+  #deciding = false;
   #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -90,11 +91,13 @@ export class Supervisor {
     await this.#restoreQuotas();
     for (const id of this.index.list({ phase: 'Idle' }, 0, this.size).ids) this.#retireIfPoolless(id);
     for (const id of this.index.list({ phase: 'Starting' }, 0, this.size).ids) this.#retireIfPoolless(id);
+    this.#deciding = true;
     this.pools.lead();
   }
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
   async stop(withinMs: number): Promise<void> {
+    this.#deciding = false;
     this.pools.follow();
     this.#deadlines.stop();
     let cancel = (): void => undefined;
@@ -144,28 +147,34 @@ export class Supervisor {
     if (this.send(fact.id, { type: 'FACT', fact, now })) return;
     if (!fact.record) return;
     this.#host({ now, fact: { ...fact, record: fact.record } });
+    if (this.#deciding) this.#retireIfPoolless(fact.id);
     this.#outbox.drain();
   }
 
   #host(input: SandboxInput): void {
     const id = 'birth' in input ? input.birth.record.id : input.fact.id;
     const actor = createActor(sandboxMachine, { input });
-    const lease = this.#deps.coordination.lease(shardOf('birth' in input ? input.birth.record.poolUid : input.fact.record.poolUid));
-    actor.on('*', (intent) => this.#put(id, intent, intent.type === 'launch' ? lease : undefined));
+    actor.on('*', (intent) => this.#put(id, intent));
     actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
     this.#sandboxes.set(id, actor);
     actor.start();
     this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
   }
 
-  #put(id: string, intent: SandboxIntent, lease: ReturnType<Coordination['lease']>): void {
+  #put(id: string, intent: SandboxIntent): void {
     if (intent.type === 'report-start') {
       const now = this.#deps.clock.now();
       this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
       return;
     }
-    this.#outbox.put({ name: intent.type, lease, act: async () => { this.send(id, await this.#carryOut(id, intent)); } });
+    const act = async (): Promise<void> => {
+      const event = await this.#carryOut(id, intent);
+      if (event) this.send(id, event);
+    };
+    this.#outbox.put({ name: intent.type, lease: intent.type === 'launch' ? this.#leaseOf(intent.birth.record.poolUid) : undefined, act });
   }
+
+  #leaseOf(poolUid: string): Lease { return this.#deps.coordination.lease(shardOf(poolUid)) ?? LOST_LEASE; }
 
   #changed(id: string, actor: Actor<typeof sandboxMachine>, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
     const snapshot = actor.getSnapshot();

@@ -82,12 +82,12 @@ export interface PhaseInput {
   readonly filledOnce: boolean;
 }
 
-/** The pool's phase on the wire. A tripped breaker shows Degraded while something is usable, Failed while nothing is. */
+/** The pool's phase on the wire. A tripped breaker that keeps it from having all it should shows Degraded while something is usable, Failed while nothing is. */
 export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
   if (input.record.deleting !== false) return 'Deleting';
-  if (input.breaker.failures >= policy.breaker.failures) return input.counts.idle + input.counts.running > 0 ? 'Degraded' : 'Failed';
   const settled = input.counts.starting + input.ordered === 0 &&
     presentOf(input.counts, input.ordered, policy.replicaSemantics) === input.record.replicas;
   if (settled) return input.counts.unavailable > 0 ? 'Degraded' : 'Ready';
+  if (input.breaker.failures >= policy.breaker.failures) return input.counts.idle + input.counts.running > 0 ? 'Degraded' : 'Failed';
   return input.filledOnce ? 'Scaling' : 'Pending';
 };

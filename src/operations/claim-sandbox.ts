@@ -87,6 +87,11 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
     throw unavailable('the claim could not be settled in time; list your sandboxes before trying again');
   }
   const ours = sameClaim(end?.context.record?.claim, claim);
+  // Being retired because the claim's outcome stayed unknown: until the record is gone it may have landed.
+  if (end?.state === 'stopping' && end.context.record && !end.context.record.claim) {
+    deps.background('settle claim', settleSeat(deps, id, claim));
+    return undefined;
+  }
   if (end?.state === 'running' && ours) return viewOf(end, clock.now());
   // One that was ours and died at once gives its seat back when its record is closed.
   if (!ours) await coordination.release(claim.owner, 'sandboxes', id);
@@ -96,5 +101,5 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
 /** A claim of unknown outcome keeps its seat until the record tells whether it landed. */
 const settleSeat = async ({ supervisor, coordination, clock }: ClaimSandboxDeps, id: InstanceId, claim: Claim): Promise<void> => {
   const end = await supervisor.until(id, (snapshot) => snapshot === undefined || snapshot.state === 'running', clock.now() + SETTLE_MS);
-  if (end?.state !== 'running' && !sameClaim(end?.context.record?.claim, claim)) await coordination.release(claim.owner, 'sandboxes', id);
+  if (!sameClaim(end?.context.record?.claim, claim)) await coordination.release(claim.owner, 'sandboxes', id);
 };
