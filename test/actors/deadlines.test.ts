@@ -8,7 +8,7 @@ import { TestClock } from '../support/test-clock.ts';
 
 describe('deadlines', () => {
   it('hands out each key once, at or after its latest deadline, and never one that was called off', () => {
-    const arming = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), in: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }), then: fc.integer({ min: 0, max: 20 }) });
+    const arming = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), in: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }), pass: fc.integer({ min: 0, max: 20 }) });
     fc.assert(fc.property(fc.array(arming, { maxLength: 60 }), (steps) => {
       const clock = new TestClock();
       const current = new Map<string, number>();
@@ -16,12 +16,12 @@ describe('deadlines', () => {
         expect(current.get(key)).to.be.at.most(now);
         current.delete(key);
       }, Number.POSITIVE_INFINITY);
-      for (const { key, in: distance, then } of steps) {
+      for (const { key, in: distance, pass } of steps) {
         const at = distance === undefined ? undefined : clock.now() + distance;
         deadlines.arm(key, at);
         if (at === undefined) current.delete(key);
         else current.set(key, at);
-        clock.advance(then);
+        clock.advance(pass);
         expect([...current.values()].filter((due) => due <= clock.now())).to.deep.equal([]);
       }
       clock.advance(100);

@@ -86,7 +86,7 @@ describe('the daemon from start to end', () => {
       (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
     expect(ended['endReason']).to.equal('exited');
     await within(5_000, 'a full pool', async () =>
-      (((await client.get('/sandboxpools/default')).json.template?.['status'] as { idleReplicas?: number }).idleReplicas === 4) || undefined);
+      ((await client.get('/sandboxpools/default')).json.template?.['status'] as { idleReplicas?: number } | undefined)?.idleReplicas === 4 || undefined);
   });
 
   it('goes on with a spawner of its own when the old one is killed', async () => {
