@@ -19,6 +19,7 @@ export class SpawnerUnusable extends Error {
 
 /** `flock`'s answer when another process has the lock. */
 const TAKEN = 75;
+const READY = 'ready';
 const CONNECT_PATIENCE_MS = 10_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;
@@ -66,16 +67,16 @@ const startSpawner = async ({ command, dataDir }: SpawnerProcessOptions, paths: 
     detached: true, stdio: ['ignore', 'pipe', errors], env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: tmpdir() }, cwd: '/',
   });
   closeSync(errors);
-  const outcome = await new Promise<'ready' | number | string>((resolve) => {
+  const outcome = await new Promise<number | string>((resolve) => {
     const timer = setTimeout(() => resolve('it takes too long'), CONNECT_PATIENCE_MS);
-    const settle = (value: 'ready' | number | string): void => { clearTimeout(timer); resolve(value); };
-    child.stdout?.once('data', () => settle('ready'));
+    const settle = (value: number | string): void => { clearTimeout(timer); resolve(value); };
+    child.stdout?.once('data', () => settle(READY));
     child.once('error', (error) => settle(error.message));
     child.once('exit', (code, signal) => settle(code ?? `ended by ${signal}`));
   });
   child.stdout?.destroy();
   child.unref();
-  if (outcome === 'ready') return true;
+  if (outcome === READY) return true;
   if (outcome === TAKEN) return false;
   throw new SpawnerUnusable(`the spawner did not start: ${readFileSync(complaints, 'utf8').slice(0, COMPLAINT_LIMIT).trim() || outcome}`);
 };

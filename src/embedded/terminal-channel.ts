@@ -91,8 +91,9 @@ export class TerminalChannel implements Terminal {
   }
 
   #deliver(): void {
-    for (let [bytes] = this.#incoming; bytes && this.#wanted; [bytes] = this.#incoming) {
-      this.#incoming.shift();
+    while (this.#wanted) {
+      const bytes = this.#incoming.shift();
+      if (!bytes) break;
       this.#wanted = this.stream.push(bytes);
       this.#consume(bytes.length);
     }

@@ -15,7 +15,7 @@ describe('host uids', () => {
   it('are each given once until given back, the next one as late as possible', () => {
     const uids = new HostUids({ first: 100, count: 3 }, 7);
     const [a, b, c] = [uids.take(), uids.take(), uids.take()];
-    expect([a, b, c].sort()).to.deep.equal([100, 101, 102]);
+    expect([a, b, c]).to.have.members([100, 101, 102]);
     expect(uids.take()).to.equal(undefined);
     uids.giveBack(b ?? 0);
     expect(uids.take()).to.equal(b);
