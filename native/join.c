@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
@@ -80,6 +79,7 @@ static void read_join_order(const char *file) {
   read_order(fd, order);
   if (order->pid <= 0 || order->start_time == 0) fail("the order names no process", 0);
   if (order->inside_uid < 0 || order->inside_gid < 0) fail("the order names no uid inside", 0);
+  if (order->bare && geteuid() == 0 && (order->inside_uid == 0 || order->inside_gid == 0)) fail("a bare command can not be root's", 0);
   if (order->args.count == 0) fail("the order names no command", 0);
 }
 
@@ -121,7 +121,8 @@ static void look_at_target(void) {
   join.parent = (int)syscall(SYS_pidfd_open, getpid(), 0);
   join.target = open_process(pid, join.order.start_time);
   if (join.parent < 0 || join.target < 0) fail("the sandbox is gone", errno);
-  for (size_t i = 0; i < LENGTH(kinds); i++) {
+  /* A bare process may have made namespaces of its own: nobody else enters them. */
+  for (size_t i = 0; i < LENGTH(kinds) && !join.order.bare; i++) {
     char theirs[64], ours[64];
     struct stat a, b;
     snprintf(theirs, sizeof theirs, "/proc/%d/ns/%s", (int)pid, kinds[i].name);
@@ -178,25 +179,23 @@ static void enter(void) {
 static void drop_privileges(void) {
   uid_t uid = (uid_t)join.order.inside_uid;
   gid_t gid = (gid_t)join.order.inside_gid;
-  for (int capability = 0; capability < 64; capability++)
+  /* A bare process has its bounding set: without root it could not be dropped, and no_new_privs leaves it useless. */
+  for (int capability = 0; capability < 64 && !join.order.bare; capability++)
     if (prctl(PR_CAPBSET_DROP, capability) < 0) {
       if (errno == EINVAL) break; /* beyond the last one */
       fail("drop the bounding set", errno);
     }
-  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) fail("drop ambient capabilities", errno);
   if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) fail("take the uid inside", errno);
-  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-  const struct __user_cap_data_struct none[2] = {0};
-  if (syscall(SYS_capset, &header, none) < 0) fail("drop capabilities", errno);
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
+  drop_capabilities();
 }
 
 /* Those of the sandbox's init, which this uid may read without the capability that root may lack. */
 static void take_limits(void) {
-  if (!(join.namespaces & CLONE_NEWPID)) return;
+  if (!(join.namespaces & CLONE_NEWPID) && !join.order.bare) return;
+  pid_t init = join.order.bare ? (pid_t)join.order.pid : 1;
   for (int resource = 0; resource < RLIM_NLIMITS; resource++) {
     struct rlimit limit;
-    if (prlimit(1, resource, NULL, &limit) < 0) fail("the sandbox's limits", errno);
+    if (prlimit(init, resource, NULL, &limit) < 0) fail("the sandbox's limits", errno);
     set_limit(resource, limit);
   }
 }
@@ -219,7 +218,7 @@ static void become_command(void) {
   if (chdir(cwd) < 0) fail(cwd, errno);
   close_from(ORDER_FD);
   reset_process();
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
+  if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
   char *nothing[] = {NULL};
   environ = join.order.env.items ? join.order.env.items : nothing;

@@ -48,6 +48,7 @@ struct order {
   long uid, gid, inside_uid, inside_gid, pid;
   unsigned long long start_time;
   const char *bwrap, *cwd;
+  bool bare; /* no bwrap, no namespaces, no filter */
   struct list cgroups, env, args;
   struct limit limits[8];
   size_t limit_count;
@@ -68,6 +69,8 @@ void prefer_for_oom(void);
 void enter_cgroups(const struct list *cgroups);
 /* As far as the own hard limits allow. */
 void set_limit(int resource, struct rlimit value);
+/* None in any set but the bounding one, and none to be gained: no_new_privs. */
+void drop_capabilities(void);
 /* A session keyring of its own, so that the daemon's is out of reach; its absence is no failure. */
 void leave_keyring(void);
 /*

@@ -51,6 +51,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "insidegid") == 0) order->inside_gid = next_id(reader, ID_MAX);
   else if (strcmp(keyword, "pid") == 0) order->pid = next_id(reader, INT_MAX);
   else if (strcmp(keyword, "bwrap") == 0) order->bwrap = next(reader);
+  else if (strcmp(keyword, "bare") == 0) order->bare = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
   else if (strcmp(keyword, "starttime") == 0) {
     if (!parse_number(next(reader), ULLONG_MAX, &number)) fail("the order has a malformed starttime", 0);

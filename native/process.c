@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,6 +52,14 @@ void set_limit(int resource, struct rlimit value) {
   if (value.rlim_max > own.rlim_max) value.rlim_max = own.rlim_max;
   if (value.rlim_cur > value.rlim_max) value.rlim_cur = value.rlim_max;
   if (setrlimit(resource, &value) < 0) fail("setrlimit", errno);
+}
+
+void drop_capabilities(void) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  const struct __user_cap_data_struct none[2] = {0};
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) fail("drop ambient capabilities", errno);
+  if (syscall(SYS_capset, &header, none) < 0) fail("drop capabilities", errno);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) fail("no_new_privs", errno);
 }
 
 void leave_keyring(void) {

@@ -6,7 +6,9 @@
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FREE_FD = 7 };
@@ -15,18 +17,22 @@ static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
 static void take_place(const struct order *order);
 static void become(const struct order *order);
+_Noreturn static void run_bare(const struct order *order);
+_Noreturn static void run_command(char **argv);
 
 int run_start(void) {
   struct order order;
   read_order(ORDER_FD, &order);
-  if (!order.bwrap) fail("the order names no bwrap", 0);
-  size_t command = command_in(&order.args);
+  if (!order.bwrap == !order.bare) fail("the order names no bwrap, or bare besides", 0);
+  if (order.args.count == 0) fail("the order names no command", 0);
+  size_t command = order.bare ? 0 : command_in(&order.args);
   if (fcntl(INFO_FD, F_GETFD) < 0 || fcntl(READY_FD, F_GETFD) < 0) fail("descriptors 4 and 5 are needed", 0);
   close(ORDER_FD);
   close_from(COMMAND_FD);
 
   take_place(&order);
   become(&order);
+  if (order.bare) run_bare(&order);
 
   /* The command goes by descriptor too, so that it stands in no argument list on the host. */
   int given = args_memfd("command", order.args.items + command, order.args.count - command);
@@ -59,8 +65,12 @@ int run_init(char **argv) {
   close(ORDER_FD);
   close(INFO_FD);
   close_from(COMMAND_FD);
-  fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
+  run_command(argv);
+}
 
+/* Its failure shows on the ready pipe, its success as that pipe's end. */
+static void run_command(char **argv) {
+  fcntl(READY_FD, F_SETFD, FD_CLOEXEC);
   execvp(argv[0], argv);
   int error = errno;
   dprintf(READY_FD, "%s %s\n", strerrorname_np(error), argv[0]);
@@ -112,4 +122,30 @@ static void become(const struct order *order) {
       fail("take the sandbox's uid", errno);
   }
   leave_keyring();
+}
+
+/* No sandbox: the command is a child in a session of its own, and is told of as bwrap tells of its namespace's init. */
+static void run_bare(const struct order *order) {
+  drop_capabilities();
+  pid_t command = fork();
+  if (command < 0) fail("fork", errno);
+  if (command == 0) {
+    close(INFO_FD);
+    setsid();
+    const char *cwd = order->cwd ? order->cwd : "/";
+    if (chdir(cwd) < 0) {
+      dprintf(READY_FD, "chdir to %s: %s\n", cwd, strerror(errno));
+      fail(cwd, errno);
+    }
+    char *nothing[] = {NULL};
+    environ = order->env.items ? order->env.items : nothing;
+    run_command(order->args.items);
+  }
+  signal(SIGPIPE, SIG_IGN); /* whoever should be told may be gone */
+  dprintf(INFO_FD, "{\"child-pid\": %d}\n", (int)command);
+  close_from(ORDER_FD);
+  int status;
+  while (waitpid(command, &status, 0) < 0)
+    if (errno != EINTR) fail("wait", errno);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
