@@ -1,6 +1,6 @@
 import type { Claim, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
 import type { PoolCounts } from '../model/pool.ts';
-import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
 import { OrderedIndex, type OrderedEntry } from './ordered-index.ts';
 
 /** Where one instance stands in the indexes. */
@@ -36,12 +36,14 @@ export class SandboxIndex {
   readonly #placements = new Map<string, Placement>();
   readonly #shelves = new Map<string, PoolShelf>();
   readonly #lists = new Map<string, OrderedIndex>();
+  readonly #listKeys = new Map<string, readonly string[]>();
 
   get size(): number { return this.#placements.size; }
 
   /** Sets where an instance stands now; answers where it counted before. */
   place(next: Placement): keyof PoolCounts | undefined {
     const before = this.#placements.get(next.id);
+    if (before && samePlace(before, next)) return countedAs(before);
     this.#placements.set(next.id, next);
     if (before) this.#unshelve(before);
     this.#shelve(next);
@@ -109,11 +111,23 @@ export class SandboxIndex {
   }
 
   #relist(before: Placement | undefined, next: Placement | undefined): void {
-    const oldKeys = before ? listKeys(before) : [];
-    const newKeys = next ? listKeys(next) : [];
+    const oldKeys = before ? this.#keysOf(before) : [];
+    const newKeys = next ? this.#keysOf(next) : [];
+    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at) return;
     const moved = before && next && listEntry(before).at !== listEntry(next).at;
     for (const key of oldKeys) if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!)); // there are keys, so there is one
     for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, listEntry(next!));
+  }
+
+  /** The same array for all that stand on the same lists: making the keys costs more than the lists do. */
+  #keysOf(placement: Placement): readonly string[] {
+    const { owner, poolName, status, claimedAt } = placement;
+    const group = `${tenantKey(owner)} ${poolName} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
+    let keys = this.#listKeys.get(group);
+    if (keys) return keys;
+    if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
+    this.#listKeys.set(group, keys = listKeys(placement));
+    return keys;
   }
 
   #enlist(key: string, entry: OrderedEntry): void {
@@ -128,6 +142,13 @@ export class SandboxIndex {
     if (list?.size === 0) this.#lists.delete(key);
   }
 }
+
+/** Owners' groups whose list keys are remembered. */
+const MOST_GROUPS = 1_000;
+
+const samePlace = (a: Placement, b: Placement): boolean =>
+  a.status === b.status && a.availableAt === b.availableAt && a.claimedAt === b.claimedAt && a.createdAt === b.createdAt
+  && a.poolUid === b.poolUid && a.poolName === b.poolName && sameTenant(a.owner, b.owner);
 
 /** How a pool counts an instance; undefined once it has completed. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
