@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../model/template.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import type { InstanceReport, SpawnerConfig } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
-import { checkPrograms } from './spawner-process.ts';
+import { checkPrograms, SpawnerUnusable } from './spawner-process.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -20,6 +20,8 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly log: Log;
   /** Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths absolute. */
   readonly spawnerEntry: { readonly command: readonly string[] };
+  /** `none`, bare processes, is refused: there is no such driver yet. Default `auto`. */
+  readonly isolation?: 'auto' | 'none';
 }
 
 /** An instance whose process the spawner has, or soon will. */
@@ -67,6 +69,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
+    if (this.#options.isolation === 'none') throw new SpawnerUnusable('isolation: none can not be had yet: sandboxes need bubblewrap; set it to auto');
     checkPrograms(this.#options);
     const all = await this.#records.all();
     for (const { record } of all) {

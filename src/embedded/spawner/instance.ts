@@ -178,7 +178,7 @@ export class Instance {
   #initFound(pid: number): void {
     if (this.#init) return;
     const stat = readProcessStat(pid);
-    if (!stat || stat.parent !== this.#note?.outer.pid || stat.state === 'Z') return;
+    if (!stat || stat.parent !== this.#note?.outer.pid || stat.state === 'Z' || stat.exiting) return;
     this.#watchInit({ pid, startTime: stat.startTime });
   }
 

@@ -10,7 +10,12 @@ export interface ProcessIdentity {
 export interface ProcessStat extends ProcessIdentity {
   readonly state: string;
   readonly parent: number;
+  /** On its way out, from before its descriptors are closed. */
+  readonly exiting: boolean;
 }
+
+/** Of the kernel's task flags, field 9. */
+const PF_EXITING = 4;
 
 /** Of this boot: start times repeat after the next. */
 export const readBootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -27,7 +32,7 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const startTime = rest[17];
   if (!state || !parent || !startTime) return undefined;
-  return { pid, startTime, state, parent: Number(parent) };
+  return { pid, startTime, state, parent: Number(parent), exiting: (Number(rest[4]) & PF_EXITING) !== 0 };
 };
 
 /** That very process runs; a zombie does not. */

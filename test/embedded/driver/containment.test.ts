@@ -49,13 +49,12 @@ describe('what a sandbox is kept to', function () {
   };
 
   it('is limited by cgroups where the machine has them', function () {
-    if (!readFileSync('/proc/self/cgroup', 'utf8').includes('memory') && !statSync('/sys/fs/cgroup/cgroup.controllers', { throwIfNoEntry: false })) {
-      skipBecause(this, 'this machine has no cgroups');
-    }
+    if (process.getuid?.() !== 0) skipBecause(this, 'cgroups need root, or a delegated subtree');
     expect(spawned.driver.describe().isolation).to.be.oneOf(['cgroup-v1', 'cgroup-v2']);
   });
 
-  it('keeps a fork bomb inside', async () => {
+  it('keeps a fork bomb inside', async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const { slowest, loud } = await besideOf('bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 3');
     expect(slowest).to.be.lessThan(2_000);
     const folder = spawned.noteOf(loud).cgroups.find((path) => path.includes('pids')) ?? spawned.noteOf(loud).cgroups[0] ?? '';

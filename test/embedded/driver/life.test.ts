@@ -10,6 +10,7 @@ import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driv
 import { eventually } from '../../support/eventually.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
+import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the life of a real sandbox', function () {
   this.timeout(30_000);
@@ -84,7 +85,8 @@ describe('the life of a real sandbox', function () {
     expect(isAlive(running.init)).to.equal(false);
   });
 
-  it('gives each sandbox a host uid of its own, and uses it again only later', async () => {
+  it('gives each sandbox a host uid of its own, and uses it again only later', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
     const uids: number[] = [];
     for (let i = 0; i < 3; i += 1) {
       const record = await spawned.launched();
@@ -113,6 +115,12 @@ describe('the life of a real sandbox', function () {
       expect(error.message).to.include(hint);
       await broken.close();
     }
+  });
+
+  it('refuses to run bare processes', async () => {
+    const bare = aSpawnedDriver({ isolation: 'none' });
+    expect((await rejection(bare.driver.watch(() => {}))).message).to.include('isolation: none');
+    await bare.close();
   });
 
   it('says why when no sandbox can be made here', async () => {

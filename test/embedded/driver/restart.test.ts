@@ -17,6 +17,7 @@ import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
+import { skipBecause } from '../../support/skip-because.ts';
 
 describe('what outlives whom', function () {
   this.timeout(30_000);
@@ -172,7 +173,8 @@ describe('what outlives whom', function () {
     expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
   });
 
-  it('cleans up a cgroup whose note was torn, and what runs in it', async () => {
+  it('cleans up a cgroup whose note was torn, and what runs in it', async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const record = await spawned.launched();
     const [note, running] = [spawned.noteOf(record.id), spawned.runningOf(record.id)];
     await spawned.driver.stop();
