@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readDaemonNote } from '../../src/daemon-note.ts';
 import { cliHere } from './cli-support.ts';
 
 const NOTE = fileURLToPath(new URL('../../src/daemon-note.ts', import.meta.url));
@@ -37,6 +38,7 @@ describe('sandpool stop', function () {
     const exited = once(child, 'exit');
     const said = once(child.stdout ?? child, 'data');
     const end = await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir });
+    expect(readDaemonNote(dataDir), 'it has gone when the command ends').to.equal(undefined);
     expect(end).to.deep.equal({ code: 0, stdout: `the daemon (pid ${child.pid}) has stopped\n`, stderr: '' });
     expect(await exited).to.deep.equal([0, null]);
     expect(String((await said)[0])).to.equal('ended in order');
