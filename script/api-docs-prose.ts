@@ -1,0 +1,106 @@
+import type { ErrorCode } from '../src/http/error-table.ts';
+
+/** What the generated API page says around its tables. */
+
+export const conventions = `
+# The REST API
+
+The daemon listens on \`127.0.0.1:8080\` unless [configured](configuration.md) otherwise, in plain HTTP.
+
+**Keys.** Every operation but \`/healthz\` and \`/readyz\` takes an API key in the header \`SERVICE-API-KEY\`. A key stands for a
+user of a team, with the role \`user\` or \`admin\`. The first start writes one of each to \`keys/tenant.key\` and
+\`keys/admin.key\` in the data folder. What belongs to someone else is answered exactly like what does not exist; only a claim
+from another's pool says that it is another's. An admin's key is also a tenant's key, for the tenant that it names. Beyond
+that it lists everyone's pools and sandboxes, sees and ends any sandbox by its id, and makes keys for others. It runs nothing
+in another's sandbox, and claims from its own pools alone.
+
+**Requests.** A body is a JSON object, \`application/json\` in UTF-8, at most 1 MiB; without a body it is \`{}\`. Refused with 400
+are also: nesting beyond 64, a key that appears twice, the keys \`__proto__\`, \`constructor\` and \`prototype\`, half a surrogate
+pair, and numbers that JSON readers do not agree on (integers beyond 2^53 − 1, anything beyond 1.8e308). Unknown fields and
+parameters are let pass, and nothing of them is kept. Known ones are checked: 400 \`INVALID_ARGUMENT\` with \`detail.field\`, and with
+\`detail.allowed\` where there is a choice. Values out of bounds are refused, never moved into bounds. A query parameter is
+given once. Paths are exact: no trailing slash, no other case. Headers must be in within 10 s and take at most 16 KiB, the
+whole request within 30 s.
+
+**Answers.** JSON in UTF-8. A POST that makes something answers 201, all else 200. Fields without a value are left out, never
+null. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`, \`30m\`, \`1h30m\`. Each answer has an \`X-Request-Id\`:
+yours, if you sent one of 1 to 128 letters, digits, dots, underscores and hyphens, else a new one. The log has it too.
+
+**Lists** answer \`items\`, \`total\`, \`limit\` and \`offset\`, newest first, the higher id first among equals.
+
+**Names.** \`{sandboxId}\` is a UUID, version 7, in lower case. \`{name}\` is a DNS label: 1 to 63 of a-z, 0-9 and inner hyphens.
+`;
+
+export const terminal = `
+## Terminal
+
+\`GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal?token=TOKEN&cols=80&rows=24\` as a WebSocket opens a login shell
+(bash, else sh) in a terminal in the sandbox. \`{clusterID}\` is the setting \`clusterId\`, \`local\` unless changed. The token is
+that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up whatever comes of it. It may
+also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
+
+| | without a subprotocol | with \`sandpool.terminal.v1\` |
+| --- | --- | --- |
+| to the terminal | every frame, text or binary, is input | binary frames are input, text frames are JSON |
+| from the terminal | binary frames | binary frames; text frames are JSON |
+
+Text frames in: \`{"type":"resize","cols":120,"rows":40}\` and \`{"type":"signal","name":"INT"}\`, where the name is INT, TERM, HUP,
+QUIT, KILL, TSTP, CONT, WINCH, USR1 or USR2 and the signal goes to the foreground process group. At most 4 KiB each, 100 a
+second. Text frames out: \`{"type":"exit","exitCode":0}\` as the last one, and \`{"type":"error","error":"…"}\`.
+
+Nothing is dropped: a side that does not read stops the other one. A message to the terminal is at most 64 KiB. The daemon
+pings every 20 s; a peer that is gone is closed within 30 s, and one that takes no output for 60 s with 4008. A sandbox has at
+most 16 terminals. Closing the connection hangs up the terminal: the shell gets SIGHUP, and what stays is killed.
+
+| close code | why |
+| --- | --- |
+| 1000 | the shell ended |
+| 1009 | a message was too long |
+| 1011 | the link to the shell was lost (the spawner ended) |
+| 1012 | the daemon stops |
+| 4004 | the sandbox ended |
+| 4008 | the reader was too slow |
+
+Before the upgrade it is refused with an ordinary error: 400 for a malformed handshake or size, 401 \`INVALID_TOKEN\` whatever is
+wrong with the token, 403 \`FORBIDDEN\` for a web page of another origin (\`terminal.allowedOrigins\`), 404 \`CLUSTER_NOT_FOUND\`,
+409 \`SANDBOX_NOT_RUNNING\`, 429 \`TOO_MANY_TERMINALS\`, 503 \`UNAVAILABLE\`. The path is also taken with \`/v1\` before it.
+`;
+
+export const errorBody = `
+## Errors
+
+\`{"error": "…", "errorCode": "…", "detail": {…}}\`. \`error\` is for people, \`errorCode\` for programs. \`detail\` is there where the
+table says so; with \`API_KEY_REQUIRED\` it is null. 429 and 503 carry \`Retry-After\` in whole seconds. Any operation may also
+answer 408, 431, 500, and 503 while the daemon stops.
+`;
+
+/** When each code is answered. */
+export const codeNotes: Readonly<Record<ErrorCode, string>> = {
+  INVALID_ARGUMENT: 'The request is malformed, or a field is. `detail.field`, and `detail.allowed` where there is a choice. A claim without `poolName`: `poolName is required`, without detail.',
+  API_KEY_REQUIRED: 'There is no key. `API key required for this operation`.',
+  INVALID_API_KEY: 'The key is malformed, unknown, wrong or expired; one answer for all. `invalid API key`.',
+  INVALID_TOKEN: 'The terminal\'s token is unknown, used, too old, or another sandbox\'s; one answer for all.',
+  ADMIN_REQUIRED: 'An operation under `/admin`, or a field that is an admin\'s (`detail.field`), without an admin\'s key.',
+  FORBIDDEN: 'A terminal for a web page of another origin.',
+  POOL_NOT_OWNED: 'A claim from another\'s pool. `pool belongs to another team/user; create in a pool of your own`.',
+  NOT_FOUND: 'There is nothing at this path.',
+  POOL_NOT_FOUND: 'No such pool of the caller\'s. `pool not found`; a claim adds `detail.availablePools` (`name`, `namespace`, `idle`, `running`, `starting`; at most 50 of the caller\'s) and `detail.hint`.',
+  SANDBOX_NOT_FOUND: 'Unknown, finished, or another\'s. `sandbox not found or already terminated`.',
+  SANDBOX_TEMPLATE_NOT_FOUND: '`sandbox template not found`; `detail.availableTemplates` (`name`, `description`; at most 50) and `detail.hint`.',
+  API_KEY_NOT_FOUND: 'Not answered yet.',
+  CLUSTER_NOT_FOUND: 'The terminal\'s address names another cluster.',
+  METHOD_NOT_ALLOWED: 'The path has other methods; `Allow` names them.',
+  REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  ALREADY_EXISTS: 'A pool or a key of that name exists.',
+  CONFLICT: 'The pool is being deleted; or there are as many keys as there may be.',
+  SANDBOX_NOT_RUNNING: 'The sandbox is in another state, which the message names.',
+  PAYLOAD_TOO_LARGE: 'The body is larger than 1 MiB.',
+  UNSUPPORTED_MEDIA_TYPE: 'The body is not `application/json` in UTF-8, or is compressed.',
+  POOL_EXHAUSTED: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `unavailable`, `running`, `starting`, `stopping`, `failed` and `hint`.',
+  QUOTA_EXCEEDED: 'The user has as many sandboxes, pools or replicas as they may (`quotas.*`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
+  TOO_MANY_TERMINALS: 'The sandbox has 16 terminals.',
+  TOO_MANY_COMMANDS: 'The sandbox has 64 commands under way.',
+  REQUEST_HEADERS_TOO_LARGE: 'The headers are larger than 16 KiB.',
+  INTERNAL: 'A fault of the daemon\'s. `detail.requestId` finds it in the log.',
+  UNAVAILABLE: 'It could not be done in time, or a part that it needs is away, or the daemon stops. Where the message says that it is not known whether it took effect, look before you repeat it.',
+};

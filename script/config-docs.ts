@@ -1,0 +1,70 @@
+/** Writes docs/configuration.md from the settings and config/default.yaml. With `--check` it writes nothing and ends with 1 where the page is stale. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { listSettings } from '../src/config/settings.ts';
+
+const PAGE = fileURLToPath(new URL('../docs/configuration.md', import.meta.url));
+const DEFAULTS = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
+
+const PROSE = `
+<!-- Written by script/config-docs.ts from src/config/schema.ts and config/default.yaml. -->
+
+# Configuration
+
+Every setting has three forms: a key in a YAML file, an environment variable, and a flag of \`sandpool serve\`. Where several are
+given, the flag goes before the variable, the variable before the file of \`--config\` (or \`SANDPOOL_CONFIG\`), and that file before
+[config/default.yaml](../config/default.yaml), which holds every default. A file of your own names only what differs:
+
+\`\`\`yaml
+listen: "0.0.0.0:8080"
+quotas:
+  sandboxes: 20
+\`\`\`
+
+- All faults are reported at once, each with the file, variable or flag that it came from, and the daemon does not start. An
+  unknown key, or an unknown variable that begins with \`SANDPOOL_\`, is a fault.
+- Durations are text: \`90s\`, \`30m\`, \`1h30m\`. Lists are given to a variable or a flag with commas between.
+- A relative path in a file is taken from that file's folder, one in a variable or a flag from the working folder.
+- Settings are read at the start. To change one, restart the daemon; sandboxes go on meanwhile.
+- \`baseUrl\` and \`isolation: none\` are read and checked, and nothing follows from them yet.
+
+Commands other than \`serve\` find the daemon by \`--data-dir\` or \`SANDPOOL_DATA_DIR\`, or by \`--server\` or \`SANDPOOL_SERVER\` (a
+URL), and their key by \`--key-file\`, \`SANDPOOL_API_KEY_FILE\` or \`SANDPOOL_API_KEY\` (the key itself); else they take the
+\`keys/tenant.key\` of the data folder.
+
+## Settings
+`;
+
+export const configPage = (): string => {
+  const defaults: unknown = parse(readFileSync(DEFAULTS, 'utf8'));
+  const rows = listSettings().map(({ path, variable, flag, description }) =>
+    [`\`${path}\``, `\`${variable}\`<br>\`${flag}\``, shown(path, valueAt(defaults, path)), description]);
+  const table = [['YAML key', 'variable, flag', 'default', ''], ['---', '---', '---', '---'], ...rows];
+  return `${PROSE.trim()}\n\n${table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
+};
+
+export const configPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === configPage();
+
+const valueAt = (tree: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined), tree);
+
+const shown = (path: string, value: unknown): string => {
+  if (path === 'dataDir') return '`/var/lib/sandpool` for root, else `~/.local/share/sandpool`';
+  if (path === 'templatesDir') return 'config/templates';
+  if (value === null || value === undefined) return '–';
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : `\`${value.join(',')}\``;
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+};
+
+const main = (args: readonly string[]): number => {
+  if (!args.includes('--check')) {
+    writeFileSync(PAGE, configPage());
+    return 0;
+  }
+  if (configPageIsFresh()) return 0;
+  process.stderr.write('docs/configuration.md is stale: run npx tsx script/config-docs.ts\n');
+  return 1;
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
