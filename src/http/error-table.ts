@@ -37,7 +37,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   UNAVAILABLE: 503,
 };
 
-/** The body of every error (interface.md 7.1). */
+/** The body of every error (docs/api.md, errors). */
 export interface ErrorBody {
   readonly error: string;
   readonly errorCode: ErrorCode;
@@ -60,7 +60,7 @@ export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
     return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
   }
   const { code, message, detail } = error;
-  // The contract shows a null detail for a missing key, and none elsewhere.
+  // A missing key has a null detail; elsewhere an absent one is left out.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
   return answer(code, { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) }, error.retryAfter);
 };

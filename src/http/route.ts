@@ -37,7 +37,7 @@ export interface RouteRequest<A extends Access, B, Q, P> {
 /** One operation of the API, whole: what it takes, who may call it, what it answers, and the one call behind it. */
 export interface RouteSpec<A extends Access, B, Q, P> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With `{…}` for parameters, as the contract writes it. */
+  /** With `{…}` for parameters; with the method it names the operation in docs/api.md. */
   readonly path: string;
   readonly access: A;
   readonly summary: string;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cyclesOf, partOf, readSourceTree } from './source-tree.ts';
 import { importsOf, scanCode } from './source-code.ts';
 
-/** What each part of src/ may import besides itself (design: folders). A part that isn't named here may import nothing. */
+/** What each part of src/ may import besides itself (ARCHITECTURE.md, folders). A part that isn't named here may import nothing. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'model': [],
   'contracts': ['model'],

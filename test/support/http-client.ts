@@ -10,7 +10,7 @@ export interface HttpAnswer {
   readonly json: WireBody;
 }
 
-/** The fields of all bodies, by the contract's names, so that tests may read them; which are there is for the test to say. */
+/** The fields of all bodies, by the names of docs/api.md, so that tests may read them; which are there is for the test to say. */
 export interface WireBody {
   readonly error?: string;
   readonly errorCode?: string;

@@ -12,7 +12,7 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
 
 const idleTimeout = z.union([duration, z.literal(0), z.null()], { error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never' });
 
-/** `poolName` is required, which the operation's row says in the contract's own words. */
+/** `poolName` is required, which the operation's row says in words of its own. */
 export const ClaimBody = z.object({
   poolName: maybe(text(MAX_REFERENCE)),
   idleTimeout: maybe(idleTimeout),
