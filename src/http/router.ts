@@ -9,14 +9,19 @@ import type { Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
+/** What may stand before a path: the API is the same under each. */
+const BASES = ['', '/v1'] as const;
+
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
 export const routerOf = (routes: readonly Route[], operations: Operations) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   for (const row of routes) {
     const warningsOf = row.body && unknownFieldWarnings(row.body);
     const served: ServedRoute = { ...row, ...(warningsOf ? { warningsOf } : {}) };
-    router.register(row.path.replaceAll(/\{(\w+)\}/g, ':$1'), [row.method], (context: Context & { params: Record<string, string> }) =>
-      answerRow(served, operations, context));
+    const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    for (const base of BASES) {
+      router.register(base + pattern, [row.method], (context: Context & { params: Record<string, string> }) => answerRow(served, operations, context));
+    }
   }
   return router.routes();
 };
