@@ -57,6 +57,11 @@ export const removeCgroups = (folders: readonly string[]): boolean => {
   return removed;
 };
 
+/** What runs there can start nothing more, where processes are counted. */
+export const forbidForks = (folders: readonly string[]): void => {
+  for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
+};
+
 /** The processes in these folders. */
 export const processesIn = (folders: readonly string[]): readonly number[] => {
   const pids = new Set<number>();

@@ -1,11 +1,12 @@
 import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/template.ts';
-import { processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
+import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
+import { forbidForks, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import type { Rootfs } from './rootfs.ts';
+import { environmentOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -18,6 +19,9 @@ export interface InstanceDeps {
   readonly cgroups: Cgroups;
   /** Absent where the spawner isn't root: then sandboxes have its own uid. */
   readonly uids: HostUids | undefined;
+  /** New ones run without isolation. */
+  readonly bare: boolean;
+  readonly homes: BareHomes;
   readonly notes: Notes;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
@@ -31,6 +35,7 @@ export interface JoinPlace {
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
+  readonly bare: Bare | undefined;
 }
 
 /** How long a start may take before it counts as failed; the daemon's own deadline is usually shorter. */
@@ -51,7 +56,7 @@ export class Instance {
   readonly reclaimed: Promise<void>;
 
   readonly #deps: InstanceDeps;
-  readonly #held: { uid: number | undefined; cgroups: readonly string[] } = { uid: undefined, cgroups: [] };
+  readonly #held: { uid: number | undefined; cgroups: readonly string[]; bare: Bare | undefined } = { uid: undefined, cgroups: [], bare: undefined };
   #vitals: Vitals = { kind: 'starting' };
   #note: InstanceNote | undefined;
   #launch: Launch | undefined;
@@ -117,7 +122,11 @@ export class Instance {
   get place(): JoinPlace | undefined {
     if (this.#vitals.kind !== 'available' || !this.#note || !this.#init || this.#initGone || this.#killed) return undefined;
     const { cgroups, env, workingDir } = this.#note;
-    return { init: this.#init, cgroups, env, workingDir };
+    return { init: this.#init, cgroups, env, workingDir, bare: this.#held.bare };
+  }
+
+  get isBare(): boolean {
+    return this.#held.bare !== undefined;
   }
 
   /** Ends it; `gone` is reported once nothing is left. May be repeated. */
@@ -154,16 +163,27 @@ export class Instance {
     });
     this.#launch = launch;
     this.#outerGone = false;
-    this.#note = {
+    const note = {
       id: this.id, bootId: deps.bootId, outer: launch.outer, uid: uid ?? process.getuid?.() ?? 0, cgroups,
       env: container.env, workingDir: container.workingDir,
     };
+    this.#note = deps.bare ? this.#bareNote(note) : note;
     deps.notes.write(this.#note);
-    launch.order({ definition, container, rootfs: deps.rootfs, bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups });
+    const { env, workingDir } = this.#note;
+    const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
+    launch.order({ bare, definition, container, rootfs: deps.rootfs, bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups });
+  }
+
+  /** With a folder on the host, which stands for the sandbox's home. */
+  #bareNote(note: InstanceNote): InstanceNote {
+    const home = this.#deps.homes.create(this.id, note.uid);
+    this.#held.bare = { home, uid: note.uid };
+    return { ...note, home, env: { HOME: home, ...note.env }, workingDir: hostPath(home, note.workingDir) };
   }
 
   #take(note: InstanceNote): void {
     this.#note = note;
+    if (note.home !== undefined) this.#held.bare = { home: note.home, uid: note.uid };
     this.#held.cgroups = note.cgroups;
     this.#held.uid = note.uid;
     this.#deps.uids?.mark(note.uid);
@@ -241,17 +261,26 @@ export class Instance {
   /** Until its cgroups are empty something of it runs: that is killed, and looked at again. */
   async #reclaim(): Promise<void> {
     const { watcher, notes, uids } = this.#deps;
-    const { cgroups, uid } = this.#held;
-    for (let pause = 1; !removeCgroups(cgroups); pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)) {
-      for (const pid of processesIn(cgroups)) this.#killStray(readProcessStat(pid));
+    const { cgroups, uid, bare } = this.#held;
+    for (let pause = 1; !removeCgroups(cgroups) || this.#strays().length > 0; pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)) {
+      // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
+      if (bare) forbidForks(cgroups);
+      for (const pid of [...processesIn(cgroups), ...this.#strays()]) this.#killStray(readProcessStat(pid));
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
     watcher.drop(this.#initKey);
     watcher.drop(this.#outerKey);
+    if (bare) await removeHome(bare.home).catch((error: unknown) => this.#deps.log.warn('a sandbox\'s folder stays', { id: this.id, error: String(error) }));
     await notes.remove(this.id);
     if (uid !== undefined) uids?.giveBack(uid);
     this.#say({ kind: 'gone', exitCode: this.#exitCode, reason: this.#reason || 'it ended' });
     this.#markReclaimed();
+  }
+
+  /** Of a bare one without a cgroup; of others namespace or cgroup tell. */
+  #strays(): readonly number[] {
+    const { bare, cgroups } = this.#held;
+    return bare && cgroups.length === 0 ? processesOfBare(bare, this.#deps.uids !== undefined) : [];
   }
 
   #killStray(identity: ProcessIdentity | undefined): void {

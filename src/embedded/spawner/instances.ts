@@ -1,5 +1,6 @@
 import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/template.ts';
+import { removeHome } from './bare-homes.ts';
 import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
 import { isAlive } from './process-identity.ts';
 import type { InstanceReport } from './protocol.ts';
@@ -30,6 +31,11 @@ export class Instances {
     this.#report = options.report;
   }
 
+  /** Some run without isolation. */
+  get someBare(): boolean {
+    return [...this.#instances.values()].some(({ isBare }) => isBare);
+  }
+
   get count(): number {
     return this.#instances.size + this.#waiting.size;
   }
@@ -51,6 +57,9 @@ export class Instances {
     // A note that was torn named no cgroup.
     for (const [id, cgroups] of deps.cgroups.all()) {
       if (!this.#instances.has(id)) await Instance.sweep({ id, bootId: deps.bootId, outer: NOBODY, uid: NOBODY.pid, cgroups, env: {}, workingDir: '' }, undefined, deps);
+    }
+    for (const home of deps.homes.others(new Set(this.#instances.keys()))) {
+      await removeHome(home).catch((error: unknown) => deps.log.warn('a former sandbox\'s folder stays', { error: String(error) }));
     }
   }
 

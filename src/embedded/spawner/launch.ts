@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
 import type { IsolationLevel } from './cgroups.ts';
-import { startOrder } from './orders.ts';
+import { startOrder, type StartOrder } from './orders.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, type Rootfs } from './rootfs.ts';
 
@@ -22,6 +22,8 @@ export interface LaunchTerms {
   /** Absent: the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
+  /** Given: run without bubblewrap. */
+  readonly bare: StartOrder['bare'];
 }
 
 export interface LaunchEvents {
@@ -68,7 +70,7 @@ export class Launch {
     const pipe = writable(this.#child, ORDER_FD);
     pipe.end(startOrder({
       bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, rlimits: rlimitsOf(terms),
-      options: bwrapOptions(terms.definition, terms.container, terms.rootfs), argv: terms.container.argv,
+      options: bwrapOptions(terms.definition, terms.container, terms.rootfs), argv: terms.container.argv, bare: terms.bare,
     }));
   }
 

@@ -13,6 +13,8 @@ export interface InstanceNote {
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
+  /** Of a bare sandbox alone: its folder on the host. */
+  readonly home?: string;
 }
 
 /** Added once the main process runs: the namespace's init. */

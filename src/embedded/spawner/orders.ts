@@ -1,3 +1,4 @@
+import { hostPath, type Bare } from './bare-homes.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { INSIDE_ID, LAUNCHER_INSIDE } from './rootfs.ts';
 
@@ -10,11 +11,15 @@ export interface StartOrder {
   readonly cgroups: readonly string[];
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
+  /** Given: run without bubblewrap and its options. */
+  readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> } | undefined;
   readonly argv: readonly string[];
 }
 
 export interface JoinOrder {
   readonly init: ProcessIdentity;
+  /** Given: nothing isolates it. */
+  readonly bare?: Bare | undefined;
   readonly cgroups: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -25,18 +30,30 @@ export const startOrder = (order: StartOrder): Buffer => encode([
   ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
   ...each('cgroup', order.cgroups),
   ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
-  'bwrap', order.bwrap,
-  ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv]),
+  ...(order.bare
+    ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
+    : ['bwrap', order.bwrap, ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv])]),
 ]);
 
 export const joinOrder = (order: JoinOrder): Buffer => encode([
+  ...(order.bare ? ['bare'] : []),
   'pid', String(order.init.pid), 'starttime', order.init.startTime,
-  'insideuid', String(INSIDE_ID), 'insidegid', String(INSIDE_ID),
+  ...insideIds(order.bare),
   ...each('cgroup', order.cgroups),
-  'cwd', order.cwd,
-  ...each('env', Object.entries(order.env).map(([name, value]) => `${name}=${value}`)),
+  'cwd', order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
+  ...environment(order.env),
   ...each('arg', order.argv),
 ]);
+
+/** A bare one's are the host's. */
+const insideIds = (bare: Bare | undefined): readonly string[] => {
+  const uid = bare?.uid ?? INSIDE_ID;
+  const gid = bare && bare.uid === process.getuid?.() ? process.getgid?.() ?? uid : uid;
+  return ['insideuid', String(uid), 'insidegid', String(gid)];
+};
+
+const environment = (env: Readonly<Record<string, string>>): readonly string[] =>
+  each('env', Object.entries(env).map(([name, value]) => `${name}=${value}`));
 
 const each = (keyword: string, values: readonly string[]): readonly string[] => values.flatMap((value) => [keyword, value]);
 

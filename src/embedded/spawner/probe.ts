@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { startOrder } from './orders.ts';
-import { bwrapOptions, HOME, type Rootfs } from './rootfs.ts';
+import { bwrapOptions, environmentOf, HOME, type Rootfs } from './rootfs.ts';
 
 const PATIENCE_MS = 10_000;
 const COMPLAINT_LIMIT = 2_048;
 const MEMORY_BYTES = 16 << 20;
 
 /** Runs `true` in a sandbox, so that a machine that can't make one is told before anybody waits for it. Throws the reason. */
-export const probe = async (terms: { readonly rootfs: Rootfs; readonly bwrapPath: string; readonly uid: number | undefined }): Promise<void> => {
+export const probe = async (terms: { readonly rootfs: Rootfs; readonly bwrapPath: string; readonly uid: number | undefined; readonly bare: boolean }): Promise<void> => {
   const container = { name: 'probe', image: 'host', argv: ['true'], env: {}, workingDir: HOME, cpuCores: 1, memoryBytes: MEMORY_BYTES, ports: {} };
   const definition = { containers: [container], network: 'none' as const, startupTimeoutMs: 0, idleTimeoutMs: 0, maxLifetimeMs: 0, cpu: '', memory: '' };
   const child = spawn(terms.rootfs.launcher, ['start'], { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/' });
@@ -15,6 +15,7 @@ export const probe = async (terms: { readonly rootfs: Rootfs; readonly bwrapPath
   if (order && 'end' in order) {
     order.on('error', () => {}).end(startOrder({
       bwrap: terms.bwrapPath, uid: terms.uid, cgroups: [], rlimits: [], options: bwrapOptions(definition, container, terms.rootfs), argv: container.argv,
+      bare: terms.bare ? { cwd: '/', env: environmentOf() } : undefined,
     }));
   }
   for (const pipe of child.stdio.slice(4)) if (pipe && 'resume' in pipe) pipe.on('error', () => {}).resume();
@@ -25,5 +26,5 @@ export const probe = async (terms: { readonly rootfs: Rootfs; readonly bwrapPath
     child.once('error', (error) => { clearTimeout(timer); resolve(error.message); });
     child.once('close', (code, signal) => { clearTimeout(timer); resolve(code ?? String(signal)); });
   });
-  if (outcome !== 0) throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || `bubblewrap ended with ${outcome}`}`);
+  if (outcome !== 0) throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`}`);
 };

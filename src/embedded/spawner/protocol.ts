@@ -22,6 +22,8 @@ export interface SpawnerConfig {
   readonly uidRange: { readonly first: number; readonly count: number };
   readonly pidsMax: number;
   readonly parallelStarts: number;
+  /** With `none` new sandboxes are bare processes. Absent: auto. */
+  readonly isolation?: 'auto' | 'none';
 }
 
 export type DaemonMessage =
@@ -88,6 +90,8 @@ export interface SpawnerPaths {
   readonly lock: string;
   /** What sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
+  /** Folders of bare sandboxes. */
+  readonly homes: string;
 }
 
 /** `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of the temporary one. */
@@ -97,5 +101,5 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
   const fits = Buffer.byteLength(near) <= SOCKET_PATH_LIMIT;
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
   const rootfs = process.getuid?.() === 0 ? join('/run', name) : join(dataDir, 'rootfs');
-  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs };
+  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`) };
 };

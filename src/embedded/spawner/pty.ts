@@ -97,7 +97,12 @@ export class Pty {
   }
 
   resize(cols: number, rows: number): void {
-    if (this.#open) this.#binding.resize(this.#master, cols, rows, 0, 0);
+    if (!this.#open) return;
+    try {
+      this.#binding.resize(this.#master, cols, rows, 0, 0);
+    } catch {
+      // A size that no terminal has, or one that just ended: it stays as it is.
+    }
   }
 
   /** To the launcher, which passes it on to the terminal's foreground. It is our child, so the number is its own until it was waited for. */

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
-import { COULD_NOT_JOIN, execute, type Execution } from './executions.ts';
+import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
 import type { Instances } from './instances.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
-import { SpawnedTerminal } from './terminals.ts';
+import { SpawnedTerminal } from './spawned-terminal.ts';
 
 export interface SessionDeps {
   /** Answers the daemon's hello, once former instances are adopted. Throws where its configuration can't be used. */
@@ -89,7 +89,7 @@ export class Session {
       this.#accepted = hello.protocol === PROTOCOL;
       this.send(answer);
     } catch (error) {
-      this.send({ type: 'unusable', reason: error instanceof Error ? error.message : String(error) });
+      this.send({ type: 'unusable', reason: reasonOf(error) });
       this.close();
     }
   }
@@ -104,19 +104,24 @@ export class Session {
     const place = this.#deps.instances.placeOf(id);
     if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
     if (this.#full()) return this.#refuse(channel, false, 'too many commands and terminals are open');
-    this.#executions.set(channel, execute(this.#deps.launcherPath(), place, message, {
-      output: (kind, bytes) => this.#output(kind, channel, bytes),
-      exited: (outcome) => {
+    const events = {
+      output: (kind: FrameKind, bytes: Buffer) => this.#output(kind, channel, bytes),
+      exited: (outcome: ExecutionOutcome) => {
         this.#executions.delete(channel);
         const gone = outcome.exitCode === COULD_NOT_JOIN && !this.#deps.instances.placeOf(id);
         if (gone) this.#refuse(channel, true, 'the sandbox ended');
         else this.send({ type: 'exited', channel, ...outcome });
       },
-      failed: (reason) => {
+      failed: (reason: string) => {
         this.#executions.delete(channel);
         this.#refuse(channel, false, reason);
       },
-    }));
+    };
+    try {
+      this.#executions.set(channel, new Execution(this.#deps.launcherPath(), place, message, events));
+    } catch (error) {
+      this.#refuse(channel, false, reasonOf(error));
+    }
   }
 
   #attach(message: Extract<DaemonMessage, { type: 'attach' }>): void {
@@ -137,7 +142,7 @@ export class Session {
       this.#terminals.set(channel, terminal);
       this.send({ type: 'attached', channel });
     } catch (error) {
-      this.#refuse(channel, false, error instanceof Error ? error.message : String(error));
+      this.#refuse(channel, false, reasonOf(error));
     }
   }
 
@@ -158,3 +163,5 @@ export class Session {
     for (const channel of [...this.#executions.values(), ...this.#terminals.values()]) channel.resume();
   }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

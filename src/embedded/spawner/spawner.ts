@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import type { Vitals } from '../../model/sandbox.ts';
+import { BareHomes } from './bare-homes.ts';
 import { findCgroups, type Cgroups } from './cgroups.ts';
 import { HostUids } from './host-uids.ts';
 import type { InstanceDeps } from './instance.ts';
@@ -38,6 +39,7 @@ export class Spawner {
   readonly #bootId = readBootId();
   readonly #cgroups: Cgroups;
   readonly #uids: HostUids | undefined;
+  readonly #homes: BareHomes;
   readonly #notes: Notes;
   readonly #instances: Instances;
   readonly #server: Server;
@@ -54,6 +56,7 @@ export class Spawner {
     const name = nameOf(options.dataDir);
     this.#cgroups = findCgroups(name);
     this.#uids = process.getuid?.() === 0 ? new HostUids({ first: 0, count: 0 }, Number.parseInt(name.slice(-6), 16)) : undefined;
+    this.#homes = new BareHomes(this.#paths.homes);
     this.#notes = new Notes(options.dataDir);
     const say = (level: 'info' | 'warn' | 'error') => (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
       this.#session?.send({ type: 'log', level, event, fields });
@@ -96,12 +99,13 @@ export class Spawner {
     if (this.#instances.count === 0) {
       rmSync(this.#paths.rootfs, { recursive: true, force: true });
       this.#cgroups.remove();
+      this.#homes.remove();
     }
     this.#options.over();
   }
 
   async #accept(session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<SpawnerMessage> {
-    const answer = { type: 'hello' as const, protocol: PROTOCOL, pid: process.pid, isolation: this.#cgroups.level };
+    const answer = { type: 'hello' as const, protocol: PROTOCOL, pid: process.pid, isolation: isBare(hello.config) ? 'none' as const : this.#cgroups.level };
     if (hello.protocol !== PROTOCOL) return { ...answer, warnings: [] };
     this.#settling = this.#settling.catch(() => undefined).then((settled) => this.#settle(hello.config, settled));
     await this.#settling;
@@ -109,7 +113,7 @@ export class Spawner {
     const former = this.#session;
     this.#session = session;
     former?.close();
-    return { ...answer, warnings: this.#warnings() };
+    return { ...answer, warnings: this.#warnings(hello.config) };
   }
 
   /** For the first daemon, former instances are taken over first. */
@@ -120,7 +124,7 @@ export class Spawner {
       this.#settled = { config, rootfs, watcher: before.watcher };
       return this.#settled;
     }
-    await probe({ rootfs, bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined });
+    await probe({ rootfs, bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined, bare: isBare(config) });
     const watcher = new Watcher(rootfs.launcher, this.#log);
     watcher.start();
     this.#settled = { config, rootfs, watcher };
@@ -153,9 +157,10 @@ export class Spawner {
     this.#session?.send({ type: 'fact', id, vitals });
   }
 
-  #warnings(): readonly string[] {
+  #warnings(config: SpawnerConfig): readonly string[] {
     const own = this.#uids ? [] : ['not started by root: all sandboxes run under the same host uid, the daemon\'s own'];
-    return [...this.#cgroups.warnings, ...own];
+    const bare = isBare(config) ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])] : this.#instances.someBare ? [SOME_BARE] : [];
+    return [...bare, ...this.#cgroups.warnings, ...own];
   }
 
   #instanceDeps(): InstanceDeps {
@@ -163,10 +168,17 @@ export class Spawner {
     if (!settled) throw new Error('no daemon has come yet');
     return {
       bootId: this.#bootId, bwrapPath: settled.config.bwrapPath, pidsMax: settled.config.pidsMax, rootfs: settled.rootfs, watcher: settled.watcher,
-      cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
+      bare: isBare(settled.config), homes: this.#homes, cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
     };
   }
 }
+
+const isBare = (config: SpawnerConfig): boolean => config.isolation === 'none';
+
+const BARE = 'sandboxes are not isolated (isolation: none): bare processes of this machine, which see its files, its network and one another, '
+  + 'and whose files outside of their home stay behind; for trials only';
+const BARE_UNDER_OWN_UID = 'sandboxes can read the daemon\'s keys and end it (isolation: none under its own uid), and a process that hides may outlive its sandbox';
+const SOME_BARE = 'some sandboxes are not isolated: they were started with isolation: none, and run until they are ended';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {

@@ -94,6 +94,14 @@ describe('exec in a real sandbox', function () {
     expect(outcome.stdout).to.have.lengthOf(30 * 100);
   });
 
+  it('refuses what can not be ordered, and harms nothing else that runs', async () => {
+    const other = spawned.sh(id, 'sleep 0.3; echo unharmed');
+    expect((await rejection(spawned.exec(id, ['echo', 'a\0go']))).message).to.include('NUL');
+    expect((await rejection(spawned.exec(id, ['env'], { env: { A: 'x\0env\0B=y' } }))).message).to.include('NUL');
+    expect((await rejection(spawned.driver.attach(id, { argv: ['a\0'], cols: 80, rows: 24 }))).message).to.include('NUL');
+    expect(await other).to.equal('unharmed\n');
+  });
+
   it('runs commands side by side', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => spawned.sh(id, `echo ${i}; sleep 0.1; echo ${i}`)));
     expect(outcomes).to.deep.equal(Array.from({ length: 20 }, (_, i) => `${i}\n${i}\n`));

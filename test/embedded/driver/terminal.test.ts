@@ -54,6 +54,7 @@ describe('a terminal in a real sandbox', function () {
     const screen = new Screen(await attach());
     screen.type("trap 'stty size' WINCH; echo ar''med\r");
     await screen.shows('armed');
+    screen.terminal.resize(-1, 1e9);
     screen.terminal.resize(132, 43);
     await eventually(() => { screen.type('\r'); return screen.text.includes('43 132'); }, 'the new size shows');
     screen.terminal.close();

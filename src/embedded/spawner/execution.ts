@@ -1,0 +1,143 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
+import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
+import type { JoinPlace } from './instance.ts';
+import { joinOrder } from './orders.ts';
+import type { ExecOrder } from './protocol.ts';
+import { environmentOf } from './rootfs.ts';
+
+/** Background children may hold the pipes open after the command's end: they are waited for this long. */
+const DRAIN_MS = 100;
+/** From the request to end a command to the harder one. */
+const STUBBORN_MS = 2_000;
+/** The launcher's exit code when it could not join; the reason is then on stderr. */
+export const COULD_NOT_JOIN = 125;
+const TIMED_OUT = 124;
+
+export interface ExecutionOutcome {
+  readonly exitCode: number;
+  readonly timedOut: boolean;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+}
+
+export interface ExecutionEvents {
+  /** Answers false while the daemon reads too slowly: the command then waits until `resume`. */
+  output(kind: FrameKind, bytes: Buffer): boolean;
+  /** Once, after the last output. */
+  exited(outcome: ExecutionOutcome): void;
+  /** Once, instead: the launcher could not be started. */
+  failed(reason: string): void;
+}
+
+/** A command in a sandbox, run by a launcher that joins it. */
+export class Execution {
+  readonly #child: ChildProcess;
+  readonly #order: ExecOrder;
+  readonly #events: ExecutionEvents;
+  readonly #startedAt = performance.now();
+  readonly #timeout: NodeJS.Timeout;
+  #stubborn: NodeJS.Timeout | undefined;
+  #patience: NodeJS.Timeout | undefined;
+  #exitCode: number | undefined;
+  #open = 2;
+  #paused = false;
+  #over = false;
+  #timedOut = false;
+  #truncated = false;
+
+  /** Throws where it can't be ordered or started. */
+  constructor(launcherPath: string, place: JoinPlace, order: ExecOrder, events: ExecutionEvents) {
+    this.#order = order;
+    this.#events = events;
+    const bytes = joinOrder({
+      init: place.init, bare: place.bare, cgroups: place.cgroups, cwd: order.cwd ?? place.workingDir,
+      env: environmentOf(place.env, order.env ?? {}), argv: order.argv,
+    });
+    const child = spawn(launcherPath, ['join'], {
+      stdio: [order.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/',
+    });
+    this.#child = child;
+    this.#timeout = setTimeout(() => { this.#timedOut = true; this.close(); }, order.timeoutMs);
+    this.#follow(child.stdout, FRAME_KINDS.output);
+    this.#follow(child.stderr, FRAME_KINDS.errors);
+    child.once('error', (error) => this.#finish(() => events.failed(error.message)));
+    child.once('exit', (code, signal) => this.#exited(code ?? (signal ? 137 : COULD_NOT_JOIN)));
+    const pipe = child.stdio[3];
+    if (pipe && 'end' in pipe) pipe.on('error', () => {}).end(bytes);
+    child.stdin?.on('error', () => {}).end(order.stdin);
+  }
+
+  /** The daemon reads again. */
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#child.stdout?.resume();
+    this.#child.stderr?.resume();
+    if (this.#exitCode !== undefined) this.#awaitPipes();
+  }
+
+  /** Kills the command and all of its process group. */
+  close(): void {
+    if (this.#over || this.#stubborn) return;
+    this.#child.kill('SIGTERM');
+    this.#stubborn = setTimeout(() => this.#child.kill('SIGKILL'), STUBBORN_MS);
+  }
+
+  #follow(stream: Readable | null, kind: FrameKind): void {
+    let left = this.#order.outputLimit;
+    stream?.on('data', (bytes: Buffer) => {
+      if (this.#over) return;
+      if (bytes.length > left) this.#truncated = true;
+      const wanted = bytes.subarray(0, left);
+      left -= wanted.length;
+      for (let at = 0; at < wanted.length; at += MAX_CHUNK) {
+        if (!this.#events.output(kind, wanted.subarray(at, at + MAX_CHUNK))) this.#pause();
+      }
+    });
+    stream?.on('error', () => {});
+    stream?.once('close', () => {
+      this.#open -= 1;
+      this.#tellWhenDone();
+    });
+  }
+
+  #pause(): void {
+    this.#paused = true;
+    clearTimeout(this.#patience);
+    this.#child.stdout?.pause();
+    this.#child.stderr?.pause();
+  }
+
+  #exited(exitCode: number): void {
+    clearTimeout(this.#timeout);
+    clearTimeout(this.#stubborn);
+    this.#exitCode = this.#timedOut ? TIMED_OUT : exitCode;
+    if (!this.#paused) this.#awaitPipes();
+    this.#tellWhenDone();
+  }
+
+  #awaitPipes(): void {
+    clearTimeout(this.#patience);
+    this.#patience = setTimeout(() => this.#tell(), DRAIN_MS);
+  }
+
+  #tellWhenDone(): void {
+    if (this.#open === 0 && this.#exitCode !== undefined) this.#tell();
+  }
+
+  #tell(): void {
+    const exitCode = this.#exitCode ?? COULD_NOT_JOIN;
+    const durationMs = Math.round(performance.now() - this.#startedAt);
+    this.#finish(() => this.#events.exited({ exitCode, timedOut: this.#timedOut, truncated: this.#truncated, durationMs }));
+  }
+
+  #finish(settle: () => void): void {
+    if (this.#over) return;
+    this.#over = true;
+    for (const timer of [this.#timeout, this.#stubborn, this.#patience]) clearTimeout(timer);
+    this.#child.stdout?.destroy();
+    this.#child.stderr?.destroy();
+    settle();
+  }
+}

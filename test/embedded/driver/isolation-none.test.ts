@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Log } from '../../../src/contracts/log.ts';
+import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
+import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { buildLauncher, isOver, quietLog } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FactLog } from '../../support/fact-log.ts';
+import { aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+
+const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
+
+describe('isolation none', function () {
+  this.timeout(30_000);
+  let spawned: WatchedDriver;
+  const warned: string[] = [];
+  const log: Log = { ...quietLog, warn: (_fields, message) => { warned.push(String(message)); } };
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver({ isolation: 'none', bwrapPath: '/no/such/bwrap', log });
+  });
+  after(() => spawned.close());
+
+  const homeOf = (id: string): string => spawned.noteOf(id).home ?? '';
+  const ended = async (id: string, revision: Parameters<WatchedDriver['driver']['retire']>[1]): Promise<void> => {
+    await spawned.driver.retire(id, revision);
+    await spawned.log.when(id, 'gone');
+  };
+
+  it('is what makes a machine without bubblewrap do', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+    const refused = await rejection(spawned.again({ isolation: 'auto', dataDir }).watch(() => {}));
+    rmSync(dataDir, { recursive: true });
+    expect(refused.message).to.include('apt-get install bubblewrap').and.include('isolation');
+  });
+
+  it('is warned of, in what readiness shows and in the log', () => {
+    const { isolation, warnings, ready } = spawned.driver.describe();
+    expect([isolation, ready]).to.deep.equal(['none', true]);
+    expect(warnings.some((warning) => warning.startsWith(NOT_ISOLATED))).to.equal(true);
+    expect(warned.some((warning) => warning.startsWith(NOT_ISOLATED))).to.equal(true);
+  });
+
+  it('runs a process of this machine, not root\'s, in a folder of its own', async () => {
+    const { id } = await spawned.launched();
+    const home = homeOf(id);
+    expect(await spawned.sh(id, 'readlink /proc/self/ns/pid; readlink /proc/self/ns/mnt'))
+      .to.equal(await spawned.sh(id, `readlink /proc/${process.pid}/ns/pid /proc/self/ns/mnt`));
+    expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(`${spawned.noteOf(id).uid}\n${home}\n${home}\n`);
+    expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
+  });
+
+  it('takes /home/sandbox for that folder, also where the template or a request names it', async () => {
+    const definition = aDefinition({ argv: ['sh', '-c', 'pwd > ~/started-in; echo $FROM_TEMPLATE >> ~/started-in; exec sleep 60'], env: { FROM_TEMPLATE: 'x' } });
+    const { id } = await spawned.launched(anOrder(definition));
+    const home = homeOf(id);
+    await eventually(async () => (await spawned.sh(id, 'cat ~/started-in')) === `${home}\nx\n`, 'it wrote where it is');
+    expect(await spawned.sh(id, 'mkdir ~/a; echo $FROM_TEMPLATE')).to.equal('x\n');
+    expect(await spawned.sh(id, 'pwd', { cwd: '/home/sandbox/a' })).to.equal(`${home}/a\n`);
+    expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
+  });
+
+  it('says why a sandbox could not start', async () => {
+    const reasons: Readonly<Record<string, Parameters<typeof aDefinition>[0]>> = {
+      'command not found: /no/such': { argv: ['/no/such'] },
+      'the command could not be run: chdir to /no/such: No such file or directory': { workingDir: '/no/such' },
+    };
+    for (const [reason, container] of Object.entries(reasons)) {
+      const { id } = await spawned.driver.launch(anOrder(aDefinition(container)));
+      expect((await spawned.log.when(id, 'gone')).vitals).to.include({ reason });
+    }
+  });
+
+  it('has terminals', async () => {
+    const { id } = await spawned.launched();
+    const terminal = await spawned.driver.attach(id, { argv: ['sh'], cols: 101, rows: 33 });
+    let shown = '';
+    terminal.stream.on('data', (bytes: Buffer) => { shown += String(bytes); });
+    terminal.stream.write('stty size; echo x > /dev/tty; exit 5\r');
+    expect(await terminal.exit).to.equal(5);
+    expect(shown).to.include('33 101');
+  });
+
+  it('ends with all that it started, and leaves no file in its folder', async () => {
+    const { id, revision } = await spawned.launched();
+    const [note, running, home] = [spawned.noteOf(id), spawned.runningOf(id), homeOf(id)];
+    await spawned.sh(id, 'setsid sleep 941 >/dev/null 2>&1 & setsid sh -c "while :; do sleep 0.01 & done" >/dev/null 2>&1 & : ');
+    const depth = 'd'.repeat(200);
+    await spawned.sh(id, `i=0; while [ $i -lt 40 ]; do mkdir ${depth} && cd -P ${depth}; i=$((i+1)); done; touch deepest`);
+    await spawned.sh(id, 'mkdir many locked && cd many && seq 1 20000 | xargs touch; cd ..; mkdir locked/in && touch locked/in/x && chmod 0 locked/in locked');
+    await ended(id, revision);
+    expect(isOver(note, running)).to.equal(true);
+    expect(existsSync(home)).to.equal(false);
+    expect(note.cgroups.filter((folder) => existsSync(folder))).to.deep.equal([]);
+    expect(readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === note.uid && process.getuid?.() === 0)).to.deep.equal([]);
+  });
+
+  it('is found again after the spawner was killed, and ended then', async () => {
+    const { id, revision } = await spawned.launched();
+    const [home, running] = [homeOf(id), spawned.runningOf(id)];
+    await spawned.sh(id, 'echo kept > ~/file');
+    const spawner = spawned.spawnerPid();
+    process.kill(spawner, 'SIGKILL');
+    await eventually(() => ![0, spawner].includes(spawned.spawnerPid()) && spawned.driver.describe().ready, 'another spawner is there');
+    expect(isAlive(running.init)).to.equal(true);
+    expect(await spawned.sh(id, 'cat ~/file')).to.equal('kept\n');
+    await ended(id, revision);
+    expect([isAlive(running.init), existsSync(home)]).to.deep.equal([false, false]);
+  });
+
+  it('is still told of while such a sandbox runs, after isolation was chosen again; folders of none are removed', async () => {
+    const { id, revision } = await spawned.launched();
+    await spawned.driver.stop();
+    const { homes } = pathsOf(spawned.dataDir);
+    mkdirSync(join(homes, 'of-nobody'));
+    writeFileSync(join(homes, 'of-nobody', 'file'), '');
+    const facts = new FactLog();
+    const driver = spawned.again({ isolation: 'auto', bwrapPath: '/usr/bin/bwrap' });
+    await driver.watch(facts.report);
+    expect(driver.describe().isolation).to.not.equal('none');
+    expect(driver.describe().warnings.some((warning) => warning.startsWith('some sandboxes are not isolated'))).to.equal(true);
+    expect(existsSync(join(homes, 'of-nobody'))).to.equal(false);
+    const home = homeOf(id);
+    await driver.retire(id, revision);
+    await facts.when(id, 'gone');
+    expect(existsSync(home)).to.equal(false);
+  });
+});
