@@ -33,7 +33,7 @@ export const operationNotes: Readonly<Record<string, OperationNotes>> = {
       status: '',
       problems: 'What keeps it from being ready; empty when it is.',
       warnings: 'What works, but gives less than it should: see [security](security.md#levels).',
-      isolation: 'How limits are kept: `cgroup-v2`, `cgroup-v1` or `prlimit`.',
+      isolation: 'The [level](security.md#levels) in force: `cgroup-v2`, `cgroup-v1`, `prlimit` or `none`.',
     },
   },
   'POST /sandboxes': {

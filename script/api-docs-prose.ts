@@ -16,11 +16,13 @@ in another's sandbox, and claims from its own pools alone.
 
 **Requests.** A body is a JSON object, \`application/json\` in UTF-8, at most 1 MiB; without a body it is \`{}\`. Refused with 400
 are also: nesting beyond 64, a key that appears twice, the keys \`__proto__\`, \`constructor\` and \`prototype\`, half a surrogate
-pair, and numbers that JSON readers do not agree on (integers beyond 2^53 − 1, anything beyond 1.8e308). Unknown fields and
-parameters are let pass, and nothing of them is kept. Known ones are checked: 400 \`INVALID_ARGUMENT\` with \`detail.field\`, and with
-\`detail.allowed\` where there is a choice. Values out of bounds are refused, never moved into bounds. A query parameter is
-given once. Paths are exact: no trailing slash, no other case. Headers must be in within 10 s and take at most 16 KiB, the
-whole request within 30 s.
+pair, and numbers that JSON readers do not agree on (integers beyond 2^53 − 1, anything beyond 1.8e308). Unknown fields of a
+body are let pass, nothing of them is kept, and a \`Warning: 299\` header names each (16 at most). Known ones are checked: 400
+\`INVALID_ARGUMENT\` with \`detail.field\`, and with \`detail.allowed\` where there is a choice. Values out of bounds are refused,
+never moved into bounds. A query parameter is given once; unknown ones are let pass. Headers must be in within 10 s and take
+at most 16 KiB, the whole request within 30 s.
+
+**Paths** are the same with \`/v1\` before them. They are exact: no trailing slash, no other case.
 
 **Answers.** JSON in UTF-8. A POST that makes something answers 201, all else 200. Fields without a value are left out, never
 null. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`, \`30m\`, \`1h30m\`. Each answer has an \`X-Request-Id\`:
@@ -63,7 +65,7 @@ most 16 terminals. Closing the connection hangs up the terminal: the shell gets 
 
 Before the upgrade it is refused with an ordinary error: 400 for a malformed handshake or size, 401 \`INVALID_TOKEN\` whatever is
 wrong with the token, 403 \`FORBIDDEN\` for a web page of another origin (\`terminal.allowedOrigins\`), 404 \`CLUSTER_NOT_FOUND\`,
-409 \`SANDBOX_NOT_RUNNING\`, 429 \`TOO_MANY_TERMINALS\`, 503 \`UNAVAILABLE\`. The path is also taken with \`/v1\` before it.
+409 \`SANDBOX_NOT_RUNNING\`, 429 \`TOO_MANY_TERMINALS\`, 503 \`UNAVAILABLE\`.
 `;
 
 export const errorBody = `
@@ -96,7 +98,7 @@ export const codeNotes: Readonly<Record<ErrorCode, string>> = {
   SANDBOX_NOT_RUNNING: 'The sandbox is in another state, which the message names.',
   PAYLOAD_TOO_LARGE: 'The body is larger than 1 MiB.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not `application/json` in UTF-8, or is compressed.',
-  POOL_EXHAUSTED: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `unavailable`, `running`, `starting`, `stopping`, `failed` and `hint`.',
+  POOL_EXHAUSTED: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`.',
   QUOTA_EXCEEDED: 'The user has as many sandboxes, pools or replicas as they may (`quotas.*`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
   TOO_MANY_TERMINALS: 'The sandbox has 16 terminals.',
   TOO_MANY_COMMANDS: 'The sandbox has 64 commands under way.',
