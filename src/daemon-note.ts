@@ -27,11 +27,14 @@ export const writeDaemonNote = (dataDir: string, address: string): void => {
 export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
   try {
     const note = NoteSchema.parse(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
-    return note.bootId === bootId() && startTimeOf(note.pid) === note.startTime ? note : undefined;
+    return isRunning(note) ? note : undefined;
   } catch {
     return undefined; // none, or not readable by this user, or not ours
   }
 };
+
+/** Whether the very daemon that wrote the note is alive. */
+export const isRunning = (note: DaemonNote): boolean => note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
 
 /** Removes the note if it is this process's. */
 export const removeDaemonNote = (dataDir: string): void => {

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { NamedTexts } from '../../config.ts';
-import { type DaemonNote, readDaemonNote } from '../../daemon-note.ts';
+import { type DaemonNote, isRunning, readDaemonNote } from '../../daemon-note.ts';
 import { dataDirOf } from '../connection.ts';
 import { type CliContext, print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
@@ -51,17 +50,10 @@ const endDaemon = async (daemon: DaemonNote): Promise<void> => {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
   const deadline = Date.now() + STOP_WITHIN_MS;
-  while (await runs(daemon)) {
+  while (isRunning(daemon)) {
     if (Date.now() > deadline) throw new CliFailure(`the daemon (pid ${daemon.pid}) has not stopped in ${STOP_WITHIN_MS / 1_000} s`, [`if it must be: kill -9 ${daemon.pid}`]);
     await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
   }
-};
-
-/** Whether that very process is there; one that only waits for its parent to notice its end is not. */
-const runs = async ({ pid, startTime }: DaemonNote): Promise<boolean> => {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return state !== 'Z' && state !== 'X' && fields[18] === startTime;
 };
 
 const endInstances = async ({ stdout, stderr }: CliContext, argvOptions: NamedTexts): Promise<void> => {
