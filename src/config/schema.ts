@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../model/durations.ts';
-import { isDnsLabel } from '../model/identifiers.ts';
+import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve --help` repeat word
@@ -10,7 +10,7 @@ import { isDnsLabel } from '../model/identifiers.ts';
 const DAY_MS = 24 * 3_600_000;
 
 const label = (description: string) =>
-  z.string('must be text').refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens').meta({ description });
+  z.string('must be text').refine(isDnsLabel, DNS_LABEL_FORM).meta({ description });
 
 /** A relative one is taken from the folder of the file that names it, else from the working folder. */
 const path = (description: string) =>
@@ -50,19 +50,8 @@ const origin = z.string().refine((value) => {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
 }, 'must be an origin such as https://console.example.com, without a path');
 
-const baseUrl = (description: string) =>
-  z.string('must be text').transform((value, context) => {
-    const url = parseUrl(value);
-    if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '') {
-      return url.href.replace(/\/+$/, '');
-    }
-    context.addIssue('must be an http or https URL without user, query and fragment');
-    return z.NEVER;
-  }).meta({ description });
-
 export const ConfigSchema = z.strictObject({
   listen: listener('Address and port that the REST API listens on.'),
-  baseUrl: baseUrl('URL that clients reach the daemon by, where it differs from the listener.').optional(),
   dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
   templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
   logLevel: choice(['auto', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
@@ -77,7 +66,7 @@ export const ConfigSchema = z.strictObject({
   pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
   parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
   refill: z.strictObject({
-    perSecond: whole(1, 10_000, 'Launches per second, over all pools.'),
+    perSecond: whole(1, 10_000, 'Launches per second of one pool.'),
     burst: whole(1, 10_000, 'Launches at once after a quiet time.'),
   }),
   pool: z.strictObject({

@@ -1,4 +1,5 @@
 import type { Claim, EndReason } from './sandbox.ts';
+import { sameTenant } from './tenant.ts';
 
 /** When the sandbox runs out, and why; undefined where it never does. A command under way holds off the idle timeout. */
 export const expiryOf = (claim: Claim, activeAt: number, working: number): { readonly at: number; readonly reason: EndReason } | undefined => {
@@ -11,5 +12,4 @@ export const expiryOf = (claim: Claim, activeAt: number, working: number): { rea
 
 /** The same tenant's same claim: what a record must show for a claim of unknown outcome to be ours. */
 export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean =>
-  a !== undefined && b !== undefined && a.claimedAt === b.claimedAt &&
-  a.owner.namespace === b.owner.namespace && a.owner.team === b.owner.team && a.owner.user === b.owner.user;
+  a !== undefined && b !== undefined && a.claimedAt === b.claimedAt && sameTenant(a.owner, b.owner);

@@ -16,3 +16,6 @@ export const podNameOf = (id: InstanceId): string => `sb-${id}`;
 
 /** A DNS-1123 label: 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 section 2.1). */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
+
+/** What is said of a text that is none. */
+export const DNS_LABEL_FORM = 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens';

@@ -13,8 +13,6 @@ export interface RefusalOptions {
   readonly detail?: Readonly<Record<string, unknown>>;
   /** Whole seconds, for the Retry-After header. */
   readonly retryAfter?: number;
-  /** Off where the contract shows the message alone. */
-  readonly showCode?: boolean;
 }
 
 export class Refusal extends Error {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from './durations.ts';
-import { isDnsLabel, type Revision } from './identifiers.ts';
+import { DNS_LABEL_FORM, isDnsLabel, type Revision } from './identifiers.ts';
 import { parseQuantity } from './quantities.ts';
 
 /**
@@ -8,7 +8,7 @@ import { parseQuantity } from './quantities.ts';
  * requests default to the limits. A daemon's driver may take less than the document can say; it refuses the rest by field.
  */
 
-const label = z.string().refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens');
+const label = z.string().refine(isDnsLabel, DNS_LABEL_FORM);
 const cpu = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256');
 const memory = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti');
 const duration = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never');

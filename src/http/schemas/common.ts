@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
-import { isDnsLabel } from '../../model/identifiers.ts';
+import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
 
 /**
  * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of zod's plain optional, which
@@ -11,7 +11,7 @@ export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => 
 /** Longest name of anything that is only looked up; what is longer names nothing. */
 export const MAX_REFERENCE = 512;
 
-export const name = z.string().refine(isDnsLabel, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens')
+export const name = z.string().refine(isDnsLabel, DNS_LABEL_FORM)
   .meta({ pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$', maxLength: 63 });
 
 /**
