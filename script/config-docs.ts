@@ -27,7 +27,6 @@ quotas:
 - Durations are text: \`90s\`, \`30m\`, \`1h30m\`. Lists are given to a variable or a flag with commas between.
 - A relative path in a file is taken from that file's folder, one in a variable or a flag from the working folder.
 - Settings are read at the start. To change one, restart the daemon; sandboxes go on meanwhile.
-- \`baseUrl\` is read and checked, and nothing follows from it yet.
 - What \`isolation: none\` gives up is told in [security](security.md#levels).
 
 Commands other than \`serve\` find the daemon by \`--data-dir\` or \`SANDPOOL_DATA_DIR\`, or by \`--server\` or \`SANDPOOL_SERVER\` (a

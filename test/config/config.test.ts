@@ -41,7 +41,6 @@ describe('the configuration', () => {
     expect(config.history).to.deep.equal({ listWindow: 86_400_000, retention: 7 * 86_400_000 });
     expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, template: 'default' });
     expect(config.templatesDir).to.match(/\/config\/templates$/);
-    expect(config).to.not.have.property('baseUrl');
   });
 
   it('lets a flag go before a variable, a variable before a file, a file before the default', () => {
@@ -113,13 +112,12 @@ describe('the configuration', () => {
   it('reads lists, addresses and paths from text', () => {
     const { config } = loadConfig({
       argvOptions: { dataDir: 'here', listen: '[::1]:0' },
-      env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81', SANDPOOL_BASE_URL: 'https://pool.example/', SANDPOOL_PIDS_MAX: '' },
+      env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81', SANDPOOL_PIDS_MAX: '' },
     });
 
     expect(config.terminal.allowedOrigins).to.deep.equal(['https://a.example', 'http://b.example:81']);
     expect(config.listen).to.deep.equal({ host: '::1', port: 0 });
     expect(config.dataDir).to.equal(join(process.cwd(), 'here'));
-    expect(config.baseUrl).to.equal('https://pool.example');
     expect(config.pidsMax).to.equal(256);
   });
 
