@@ -11,7 +11,7 @@ machine decides and does nothing: its actions note what became known and ask for
   entered by the word that it landed, or by a record that shows it.
 - **Never taken away.** \`running\` is left by END, by its own expiry, by an end that is noted on the record, or by its death.
 - **Never stuck.** Every state that waits has a deadline, which repeats what may be repeated and looks at what may not.
-  \`idle\` waits for nothing; \`running\` waits for its timeouts, if it has any.
+  \`idle\` waits for nothing but the moment from which its start counts as a good one; \`running\` waits for its timeouts, if it has any.
 - **Never forgotten.** END is legal in every state. What was told to end ends, also where its claim lands meanwhile.
 `;
 

@@ -10,6 +10,9 @@ export const LAUNCH_MS = 15_000;
 /** How long a claim that did not land waits before it is written again. */
 export const CLAIM_REPEAT_MS = 100;
 
+/** How long an instance must live to count as started: one whose command ends at once would else be replaced without pause. */
+export const STEADY_MS = 10_000;
+
 const OUR_DOING: ReadonlySet<EndReason> = new Set(['deleted', 'force-deleted', 'idle-timeout', 'max-lifetime']);
 
 /** It was told to end, or ran out; not merely retired, and not dead by itself. */

@@ -51,3 +51,9 @@ export const failureOf = (event: SandboxEvent): string => {
   if (event.type === 'LAUNCH_REFUSED') return event.reason;
   return 'did not become ready within startupTimeout';
 };
+
+/** For values that the state itself guarantees; a miss is a fault of the machine, and the actor is rebuilt from its fact. */
+export const proven = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');
+  return value;
+};

@@ -1,8 +1,8 @@
 import { assign, emit, setup } from 'xstate';
 import { expiryOf } from '../model/claim-rules.ts';
-import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS } from './sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
-import { endOf, failureOf, further, learned, mayNoteEnd, ordered, restored } from './sandbox-knowledge.ts';
+import { endOf, failureOf, further, learned, mayNoteEnd, ordered, proven, restored } from './sandbox-knowledge.ts';
 
 /**
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
@@ -31,6 +31,9 @@ export const sandboxMachine = setup({
     started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
     unavailable: ({ context }) => context.availableAt === undefined,
+    /** Idle, and not yet long enough to count as started. */
+    unsteady: ({ context }) => context.deadline !== undefined,
+    diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
@@ -70,6 +73,7 @@ export const sandboxMachine = setup({
       const record = context.record ?? context.birth?.record;
       return { deadline: (record?.createdAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
     }),
+    awaitSteady: assign(({ context }) => ({ deadline: (context.availableAt ?? context.activeAt) + STEADY_MS })),
     awaitNothing: assign({ deadline: undefined }),
     noteEnd: assign(({ context, event }) => mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
     forgetEnd: assign({ end: undefined }),
@@ -152,7 +156,7 @@ export const sandboxMachine = setup({
             { guard: 'ending', target: '#sandbox.stopping' },
             { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
             { guard: 'gone', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
-            { guard: 'available', target: '#sandbox.idle.available', actions: 'reportStarted' },
+            { guard: 'available', target: '#sandbox.idle.available' },
           ],
           on: {
             FACT: [
@@ -166,16 +170,19 @@ export const sandboxMachine = setup({
         },
       },
     },
+    /** Its start counts as such once it has lived for a while, or is claimed; one that dies before has failed to start. */
     idle: {
       initial: 'available',
-      entry: 'awaitNothing',
+      entry: 'awaitSteady',
       always: [
         { guard: 'claimed', target: 'running', actions: 'beginRunning' },
+        { guard: 'diedYoung', target: 'stopping', actions: ['died', 'reportFailed'] },
         { guard: 'gone', target: 'stopping', actions: 'died' },
       ],
       on: {
         RETIRE: { target: 'stopping', actions: 'noteEnd' },
         END: { target: 'stopping', actions: 'noteEnd' },
+        DEADLINE: { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
         FACT: [
           // No record means dead, never free.
           { guard: 'recordGone', target: 'stopping.looking', actions: ['learn', 'died'] },
@@ -185,7 +192,10 @@ export const sandboxMachine = setup({
       states: {
         available: {
           always: { guard: 'unavailable', target: 'unavailable' },
-          on: { CLAIM: { target: '#sandbox.claiming.writing', actions: 'beginClaim' } },
+          on: { CLAIM: [
+            { guard: 'unsteady', target: '#sandbox.claiming.writing', actions: ['reportStarted', 'beginClaim'] },
+            { target: '#sandbox.claiming.writing', actions: 'beginClaim' },
+          ] },
         },
         unavailable: { always: { guard: 'available', target: 'available' } },
       },
@@ -337,9 +347,3 @@ export const sandboxMachine = setup({
     completed: { type: 'final', entry: 'awaitNothing' },
   },
 });
-
-/** For values that the state itself guarantees; a miss is a fault of this machine, and the actor is rebuilt from its fact. */
-const proven = <T>(value: T | undefined): T => {
-  if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');
-  return value;
-};

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 
 const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
   try {
@@ -119,6 +120,7 @@ describe('the supervisor', () => {
   it('pauses after repeated start failures, and tries one when the pause is over', async () => {
     const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    clock.advance(STEADY_MS); // one that ends sooner counts as a failed start itself
     for (let i = 0; i < 3; i++) driver.failNext('launch', new Error('no space'));
     driver.end(supervisor.index.list({ phase: 'Idle' }, 0, 1).ids[0] ?? '');
     await eventually(() => supervisor.pools.get(pool.uid)?.phase === 'Failed', 'breaker open');
@@ -127,7 +129,21 @@ describe('the supervisor', () => {
     expect(driver.calls.filter((call) => call.startsWith('launch'))).to.have.length(launches);
     clock.advance(1_500);
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled again');
-    expect(supervisor.pools.get(pool.uid)?.phase).to.equal('Ready');
+    clock.advance(STEADY_MS);
+    await eventually(() => supervisor.pools.get(pool.uid)?.phase === 'Ready', 'trusted again');
+  });
+
+  it('pauses when instances end as soon as they are up', async () => {
+    const { supervisor, pool, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    const ended = new Set<string>();
+    await eventually(() => {
+      const [id] = supervisor.index.list({ phase: 'Idle' }, 0, 1).ids;
+      if (id !== undefined && !ended.has(id)) driver.end(id);
+      if (id !== undefined) ended.add(id);
+      return supervisor.pools.get(pool.uid)?.phase === 'Failed';
+    }, 'breaker open');
+    expect(ended.size).to.equal(3);
+    expect(driver.calls.filter((call) => call.startsWith('launch'))).to.have.length(3);
   });
 
   it('makes an actor that threw again from its fact, and keeps the counts of its pool right', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CLAIM_REPEAT_MS, LAUNCH_MS, RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, LAUNCH_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 import type { SandboxEvent } from '../../src/machines/sandbox-events.ts';
 import type { Claim, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aBirth, aClaim, aFact, aRecord, ASandbox, AVAILABLE, GONE, noRecord, STARTING, T0, UNAVAILABLE } from './examples.ts';
@@ -18,12 +18,29 @@ const CLAIMED: SandboxEvent = { type: 'CLAIMED', record: claimed(), now: T0 + 10
 const running = (terms: Partial<Claim> = {}): ASandbox => ASandbox.found(claimed(terms));
 
 describe('a sandbox that is launched', () => {
-  it('becomes idle, and reports its start, when it is ready to be claimed', () => {
+  it('becomes idle when it is ready to be claimed, and reports its start once it has lived for a while', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), STARTING));
     expect(sandbox.state).to.equal('starting.booting');
-    sandbox.send(fact(aRecord()));
+    sandbox.send(fact(aRecord()), deadline(T0 + 9 + STEADY_MS));
     expect(sandbox.state).to.equal('idle.available');
+    expect(sandbox.intents.map(({ type }) => type)).to.deep.equal(['launch']);
+    sandbox.send(deadline(T0 + 10 + STEADY_MS));
     expect(sandbox.last).to.include({ type: 'report-start', outcome: 'started' });
+    expect(sandbox.context.deadline).to.equal(undefined);
+  });
+
+  it('reports its start when it is claimed before', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()), CLAIM);
+    expect(sandbox.intents.slice(1).map(({ type }) => type)).to.deep.equal(['report-start', 'claim']);
+  });
+
+  it('reports a failure when its process ends soon after it began, and none when it ends later', () => {
+    const born = (): ASandbox => ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()));
+    expect(born().send(fact(aRecord(), EXITED, T0 + 20)).intents.slice(1)).to.deep.equal([
+      { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1' },
+    ]);
+    const steady = born().send(deadline(T0 + 10 + STEADY_MS), fact(aRecord(), EXITED, T0 + 11 + STEADY_MS));
+    expect(steady.intents.slice(1).map((intent) => ('outcome' in intent ? intent.outcome : intent.type))).to.deep.equal(['started', 'retire']);
   });
 
   it('is launched again under the same id while it is not known to have landed', () => {
