@@ -32,6 +32,8 @@ static struct {
   int target, parent; /* pidfds of the sandbox's init and of the parent half */
   int namespaces;     /* those of the sandbox that aren't already ours */
   bool terminal;      /* fd 0 is one */
+  uid_t host_uid;     /* the sandbox's on the host, and its group, where we are root */
+  gid_t host_gid;
   volatile pid_t command;
 } join;
 
@@ -141,6 +143,8 @@ static void hand_over_stdio(void) {
     struct stat sandbox;
     snprintf(path, sizeof path, "/proc/%d", (int)join.order.pid);
     if (stat(path, &sandbox) < 0) fail("the sandbox is gone", errno);
+    join.host_uid = sandbox.st_uid;
+    join.host_gid = sandbox.st_gid;
     for (int fd = 0; fd <= 2; fd++)
       if (fstat(fd, &found) == 0 && (S_ISFIFO(found.st_mode) || (S_ISCHR(found.st_mode) && isatty(fd))))
         if (fchown(fd, sandbox.st_uid, sandbox.st_gid) < 0) complain("fchown", errno);
@@ -229,22 +233,44 @@ static void become_command(void) {
   _exit(exit_code_of_exec(error));
 }
 
-static void signal_group(pid_t group, int number) {
-  if (group <= 0 || kill(-group, number) == 0) return;
-  /* Not yet the leader of a group. */
-  if (errno == ESRCH && group == join.command) kill(group, number);
+/* It is our child, so its number is its own. */
+static void signal_command(int number) {
+  /* Not yet the leader of a group? */
+  if (kill(-join.command, number) < 0 && errno == ESRCH) kill(join.command, number);
+}
+
+/*
+ * The command says which group is in the foreground, and that group may be gone and its number a stranger's: so the signal
+ * is sent with no more right than the sandbox has.
+ */
+static void signal_foreground(pid_t group, int number) {
+  pid_t session = getsid(group); /* fails where the group's leader is gone, which the group may outlive */
+  if (session >= 0 && session != join.command) return;
+  pid_t helper = fork();
+  if (helper < 0) return complain("fork", errno);
+  if (helper > 0) {
+    while (waitpid(helper, NULL, 0) < 0 && errno == EINTR) continue;
+    return;
+  }
+  const uid_t uid = join.host_uid;
+  const gid_t gid = join.host_gid;
+  if (geteuid() == 0 && (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)) _exit(EXIT_COULD_NOT);
+  kill(-group, number);
+  _exit(0);
 }
 
 static void forward(int number) {
   pid_t foreground = join.terminal ? foreground_group(join.command) : 0;
+  bool other = foreground > 0 && foreground != join.command;
   if (number == SIGTERM) {
-    if (foreground != join.command) signal_group(foreground, SIGKILL);
-    signal_group(join.command, SIGKILL);
+    if (other) signal_foreground(foreground, SIGKILL);
+    signal_command(SIGKILL);
     return;
   }
   if (number == SIGRTMIN) number = SIGKILL;
   if (number == SIGRTMIN + 1) number = SIGTERM;
-  signal_group(foreground ? foreground : join.command, number);
+  if (other) signal_foreground(foreground, number);
+  else signal_command(number);
 }
 
 static void stand_by(void) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,8 @@ static void become(const struct order *order) {
 /* No sandbox: the command is a child in a session of its own, and is told of as bwrap tells of its namespace's init. */
 static void run_bare(const struct order *order) {
   drop_capabilities();
+  /* As a namespace's init it takes in what the command leaves, so that no zombie of it stays while it runs. */
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0) fail("prctl", errno);
   pid_t command = fork();
   if (command < 0) fail("fork", errno);
   if (command == 0) {
@@ -145,7 +148,7 @@ static void run_bare(const struct order *order) {
   dprintf(INFO_FD, "{\"child-pid\": %d}\n", (int)command);
   close_from(ORDER_FD);
   int status;
-  while (waitpid(command, &status, 0) < 0)
-    if (errno != EINTR) fail("wait", errno);
+  for (pid_t ended; (ended = wait(&status)) != command;)
+    if (ended < 0 && errno != EINTR) fail("wait", errno);
   _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }

@@ -51,6 +51,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
       uidRange: config.uidRange,
       pidsMax: config.pidsMax,
       parallelStarts: config.parallelStarts,
+      isolation: config.isolation,
       spawnerEntry: { command: [process.execPath, ...loaderFlags(), spawnerProgram()] },
     });
     return {

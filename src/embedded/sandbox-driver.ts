@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../model/template.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import type { InstanceReport, SpawnerConfig } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
-import { checkPrograms, SpawnerUnusable } from './spawner-process.ts';
+import { checkPrograms } from './spawner-process.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -20,8 +20,6 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly log: Log;
   /** Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths absolute. */
   readonly spawnerEntry: { readonly command: readonly string[] };
-  /** `none`, bare processes, is refused: there is no such driver yet. Default `auto`. */
-  readonly isolation?: 'auto' | 'none';
 }
 
 /** An instance whose process the spawner has, or soon will. */
@@ -51,10 +49,10 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#options = options;
     this.#records = options.records;
     this.#log = options.log;
-    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts } = options;
+    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation = 'auto' } = options;
     this.#client = new SpawnerClient({
       process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
-      config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts },
+      config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation },
       clock: options.clock,
       log: options.log,
       fact: (id, vitals) => this.#fact(id, vitals),
@@ -64,12 +62,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   describe(): DriverDescription {
     const hello = this.#client.hello;
-    return { isolation: hello?.isolation ?? 'none', warnings: hello?.warnings ?? [], ready: hello !== undefined };
+    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], ready: hello !== undefined };
   }
 
   /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
-    if (this.#options.isolation === 'none') throw new SpawnerUnusable('isolation: none can not be had yet: sandboxes need bubblewrap; set it to auto');
     checkPrograms(this.#options);
     const all = await this.#records.all();
     for (const { record } of all) {
@@ -77,6 +74,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
     this.#report = report;
     await this.#client.start();
+    const { isolation, warnings } = this.describe();
+    for (const warning of warnings) this.#log.warn({ isolation }, warning);
     await Promise.all(this.#ending);
   }
 

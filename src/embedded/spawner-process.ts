@@ -24,9 +24,9 @@ const CONNECT_PATIENCE_MS = 10_000;
 const RETRY_MS = 20;
 const COMPLAINT_LIMIT = 4_096;
 
-/** Throws SpawnerUnusable where bubblewrap or the launcher isn't there. */
-export const checkPrograms = ({ bwrapPath, launcherPath }: Pick<SpawnerConfig, 'bwrapPath' | 'launcherPath'>): void => {
-  if (!isExecutable(bwrapPath)) throw new SpawnerUnusable(`bubblewrap is not at ${bwrapPath}: install it (apt-get install bubblewrap) or set where it is`);
+/** Throws SpawnerUnusable where the launcher isn't there, or bubblewrap, unless nothing is to be isolated. */
+export const checkPrograms = ({ bwrapPath, launcherPath, isolation }: Pick<SpawnerConfig, 'bwrapPath' | 'launcherPath' | 'isolation'>): void => {
+  if (isolation !== 'none' && !isExecutable(bwrapPath)) throw new SpawnerUnusable(`bubblewrap is not at ${bwrapPath}: install it (apt-get install bubblewrap), or for a trial without isolation set isolation to none`);
   if (!isExecutable(launcherPath)) throw new SpawnerUnusable(`the launcher is not at ${launcherPath}: build it with native/build, which needs a C compiler (apt-get install gcc libc6-dev)`);
 };
 

@@ -73,6 +73,13 @@ describe('the launcher without a sandbox', function () {
     expect((await start([['cwd', '/no/such']], command('true'))).ready).to.equal('chdir to /no/such: No such file or directory\n');
   });
 
+  it('reaps what the command leaves', async () => {
+    const script = 'orphan=$( (sleep 0.1 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
+    const { outer, output } = await start(command('sh', '-c', script));
+
+    expect((await within(output.end, 'it ends')).stdout).to.equal(`${outer.pid}\nreaped\n`);
+  });
+
   it('leaves the command and what joins it without root, groups or capabilities, and alike in limits and cgroups', async () => {
     const cgroups = makeCgroups(`sandpool-bare-${process.pid}`);
     const folders: OrderTokens = cgroups.folders.map((folder) => ['cgroup', folder]);

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../../src/contracts/log.ts';
+import { processesOfBare } from '../../../src/embedded/spawner/bare-homes.ts';
 import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { buildLauncher, isOver, quietLog } from '../../support/a-spawned-driver.ts';
@@ -49,8 +50,8 @@ describe('isolation none', function () {
   it('runs a process of this machine, not root\'s, in a folder of its own', async () => {
     const { id } = await spawned.launched();
     const home = homeOf(id);
-    expect(await spawned.sh(id, 'readlink /proc/self/ns/pid; readlink /proc/self/ns/mnt'))
-      .to.equal(await spawned.sh(id, `readlink /proc/${process.pid}/ns/pid /proc/self/ns/mnt`));
+    const ours = ['pid', 'mnt', 'net', 'user'].map((name) => `${readlinkSync(`/proc/self/ns/${name}`)}\n`).join('');
+    expect(await spawned.sh(id, 'for n in pid mnt net user; do readlink /proc/self/ns/$n; done')).to.equal(ours);
     expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(`${spawned.noteOf(id).uid}\n${home}\n${home}\n`);
     expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
   });
@@ -97,7 +98,7 @@ describe('isolation none', function () {
     expect(isOver(note, running)).to.equal(true);
     expect(existsSync(home)).to.equal(false);
     expect(note.cgroups.filter((folder) => existsSync(folder))).to.deep.equal([]);
-    expect(readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid === note.uid && process.getuid?.() === 0)).to.deep.equal([]);
+    expect(processesOfBare({ home, uid: note.uid }, process.getuid?.() === 0)).to.deep.equal([]);
   });
 
   it('is found again after the spawner was killed, and ended then', async () => {
