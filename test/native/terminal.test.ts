@@ -1,6 +1,35 @@
 import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawn as spawnTerminal, type IPty } from 'node-pty';
-import { joinOrder, openWorkshop, orderFile, processesIn, startSandbox, startTimeOf, statusOf, until, within, type Sandbox, type Workshop } from './support.ts';
+import { asRoot, joinOrder, openWorkshop, orderFile, processesIn, startSandbox, startTimeOf, statusOf, until, within, type Sandbox, type Workshop } from './support.ts';
+
+const LAST_PID = '/proc/sys/kernel/ns_last_pid';
+
+/** Leaves as the terminal's foreground a process group that is gone, as a hostile command may at any time. */
+const STALE_FOREGROUND = `
+  use POSIX;
+  $SIG{TTOU} = 'IGNORE';
+  my $child = fork() // die;
+  if (!$child) { sleep 600; exit }
+  setpgid($child, $child) or die;
+  tcsetpgrp(0, $child) or die;
+  kill 9, $child;
+  waitpid($child, 0);
+  syswrite STDOUT, "stale\\n";
+  sleep 600;
+`;
+
+/** A process of the host that leads a group of this very number. */
+const strangerWith = (pid: number): ChildProcess => {
+  for (let tries = 0; tries < 200; tries += 1) {
+    writeFileSync(LAST_PID, String(pid - 1));
+    const stranger = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+    if (stranger.pid === pid) return stranger;
+    stranger.kill('SIGKILL');
+  }
+  throw new Error(`no process got the number ${pid}`);
+};
 
 describe('launcher join on a terminal', function () {
   this.timeout(60_000);
@@ -96,6 +125,23 @@ describe('launcher join on a terminal', function () {
     Reflect.get(terminal.pty, 'destroy').call(terminal.pty);
 
     await until(() => startTimeOf(command) === undefined, 'the command is dead');
+  });
+
+  it('signals no stranger whose group has the number of a foreground that is gone', async function () {
+    if (!asRoot || !existsSync(LAST_PID)) return this.skip();
+    const terminal = open(['perl', '-e', STALE_FOREGROUND]);
+    await terminal.shows('stale');
+    const shell = await commandOf(terminal.pty, 'perl');
+    const stale = Number(/\) \S (?:\S+ ){4}(\S+)/.exec(readFileSync(`/proc/${shell}/stat`, 'latin1'))?.[1]);
+    expect(startTimeOf(stale), 'its number is free').to.equal(undefined);
+    const stranger = strangerWith(stale);
+
+    process.kill(terminal.pty.pid, 34);
+    process.kill(terminal.pty.pid, 'SIGTERM');
+    await terminal.ended;
+
+    expect(startTimeOf(stale) === undefined ? 'dead' : statusOf(stale).get('State')).to.equal('S (sleeping)');
+    stranger.kill('SIGKILL');
   });
 
   interface Terminal {
