@@ -1,14 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { randomUUID } from 'node:crypto';
 import type { ErrorAnswer } from './error-table.ts';
 
-/**
- * Answers on a bare socket, where there is no response object: bytes that are no request, and upgrades refused. The
- * connection ends with it.
- */
-export const endWithError = (socket: Duplex, { status, headers, body }: ErrorAnswer, requestId: string = randomUUID()): void => {
-  if (!socket.writable) return void socket.destroy();
+/** An error answer as bytes, for where there is no response object: bytes that are no request, and upgrades refused. It ends the connection. */
+export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
   const text = JSON.stringify(body);
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
@@ -18,5 +14,11 @@ export const endWithError = (socket: Duplex, { status, headers, body }: ErrorAns
     `Content-Length: ${Buffer.byteLength(text)}`,
     'Connection: close',
   ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`, () => socket.destroy());
+  return `${lines.join('\r\n')}\r\n\r\n${text}`;
+};
+
+/** Answers bytes that are no request, and ends the connection at once. */
+export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
+  if (!socket.writable) return void socket.destroy();
+  socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
 };

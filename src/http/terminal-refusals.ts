@@ -1,8 +1,8 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import { invalidToken, Refusal, type RefusalCode, unavailable } from '../model/refusals.ts';
 import { errorAnswer } from './error-table.ts';
+import { rawAnswer } from './raw-answer.ts';
 
 export const unknownPath = (): Refusal => new Refusal('NOT_FOUND', 'nothing to upgrade at this path');
 export const unknownCluster = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
@@ -26,20 +26,10 @@ export const refuseUpgrade = (socket: Duplex, error: unknown, context: { readonl
     return;
   }
   const answer = errorAnswer(error, context.requestId);
-  const body = JSON.stringify(answer.body);
-  const headers = {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-    'Cache-Control': 'no-store',
-    'X-Request-Id': context.requestId,
-    ...answer.headers,
-  };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   const callOff = context.clock.at(context.clock.now() + LINGER_MS, () => socket.destroy());
   socket.once('close', callOff);
   socket.once('end', () => socket.destroy());
-  socket.end(`${[`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? 'Refused'}`, ...lines].join('\r\n')}\r\n\r\n${body}`);
+  socket.end(rawAnswer({ ...answer, headers: { 'Cache-Control': 'no-store', ...answer.headers } }, context.requestId));
   socket.resume(); // unread input would turn the close into a reset, and the answer would be lost
 };
 
