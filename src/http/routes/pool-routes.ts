@@ -1,5 +1,5 @@
 import type { Operations } from '../../operations/operations.ts';
-import { adminFilters } from '../admin-filters.ts';
+import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentPool, presentPoolDeletion } from '../presenters/present-pool.ts';
 import { created, ok, route, type Route } from '../route.ts';
@@ -17,7 +17,7 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     method: 'GET', path: '/sandboxpools', access: 'tenant', summary: 'List pools, newest first',
     query: PoolListQuery, answers: { 200: PoolPage }, refusals: ['ADMIN_REQUIRED'],
     handle: async ({ caller, query: { limit, offset, ...filter } }) => {
-      adminFilters(caller, filter, ['all']);
+      refuseAdminFields(caller, filter, ['all']);
       return ok(presentPage(await operations.listPools(caller, { all: filter.all ?? false }, { limit, offset }), presentPool));
     },
   }),

@@ -1,6 +1,6 @@
 import { poolNameRequired } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { adminFilters } from '../admin-filters.ts';
+import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxRecord } from '../presenters/present-sandbox.ts';
 import { created, ok, route, type Route } from '../route.ts';
@@ -24,7 +24,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED'],
     handle: async ({ caller, query }) => {
       const { limit, offset, ...filter } = query;
-      adminFilters(caller, filter, ['namespace', 'team', 'user', 'all']);
+      refuseAdminFields(caller, filter, ['namespace', 'team', 'user', 'all']);
       return ok(presentPage(await operations.listSandboxes(caller, filter, { limit, offset }), presentSandboxRecord));
     },
   }),
