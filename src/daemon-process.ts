@@ -43,18 +43,18 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   const armDeadline = (): void => {
     disarm();
     disarm = deps.after(STOP_DEADLINE_MS, () => {
-      log.error({ deadlineMs: STOP_DEADLINE_MS }, 'stop-took-too-long');
+      log.error({ deadlineMs: STOP_DEADLINE_MS }, 'stop took too long');
       deps.exit(1);
     });
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     if (signalled) {
-      log.warn({ signal }, 'stopped-at-once');
+      log.warn({ signal }, 'stopped at once');
       deps.exit(signal === 'SIGINT' ? 130 : 143);
       return;
     }
     signalled = signal;
-    log.info({ signal }, 'stop-asked');
+    log.info({ signal }, 'stop asked for');
     armDeadline();
     askToStop?.();
   };
@@ -64,7 +64,7 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   try {
     const failure = await startAndWait(daemon, deps, asked, armDeadline);
     if (failure) {
-      log.error({ error: failure }, 'daemon-failed');
+      log.error({ error: failure }, 'daemon failed');
       armDeadline();
     }
     deps.onStopped(await daemon.stop());
@@ -80,11 +80,11 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
 const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Promise<void>, armDeadline: () => void): Promise<Error | undefined> => {
   try {
     const started = await daemon.start();
-    deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon-started');
+    deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon started');
     deps.onReady(started);
   } catch (cause) {
     armDeadline();
-    await daemon.stop().catch((error: unknown) => { deps.log.warn({ error }, 'stop-after-failed-start'); });
+    await daemon.stop().catch((error: unknown) => { deps.log.warn({ error }, 'stop after a failed start failed too'); });
     throw cause;
   }
   return Promise.race([asked.then(() => undefined), daemon.failed]);

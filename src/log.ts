@@ -20,7 +20,7 @@ export const createLog = (level: LogLevel, destination: DestinationStream & { fl
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
-    serializers: { error: pino.stdSerializers.err, err: pino.stdSerializers.err, cause: pino.stdSerializers.err },
+    serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
     redact: { paths: SECRET_PATHS, censor: '[secret]' },
   }, { write: (line) => { destination.write(line.replace(API_KEY, '$1[secret]')); } });
   return {

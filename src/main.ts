@@ -31,8 +31,8 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
     exit(1);
   };
-  process.on('uncaughtException', crash('uncaught-exception'));
-  process.on('unhandledRejection', crash('unhandled-rejection'));
+  process.on('uncaughtException', crash('uncaught exception'));
+  process.on('unhandledRejection', crash('unhandled rejection'));
   process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
   exit(await run(config, log, exit));
 };
@@ -66,7 +66,7 @@ const run = async (config: Config, log: ProcessLog, exit: (code: number) => neve
     if (other && other.pid !== process.pid) {
       process.stderr.write(`A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`);
     } else {
-      if (!process.stderr.isTTY) log.error({ error }, 'start-failed'); // a person gets the line below
+      if (!process.stderr.isTTY) log.error({ error }, 'start failed'); // a person gets the line below
       process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
     }
     return 1;

@@ -90,7 +90,7 @@ export class SqliteHistory implements History {
       const [forgotten] = await this.#database.run('history.forget', clock.now() - retentionMs, SWEEP_ROWS);
       if (forgotten) pause = STEP_PAUSE_MS; // there may be more
     } catch (error) {
-      log.warn({ error }, 'history-not-forgotten');
+      log.warn({ error }, 'history not forgotten');
     }
     this.#sweepAt(pause);
   }

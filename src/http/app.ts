@@ -38,6 +38,6 @@ export const createApp = ({ operations, log, clock, stopping }: AppDeps): Koa<Re
   app.use(routerOf(routesOf(operations), operations));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
-  app.on('error', (err: unknown) => log.debug({ err }, 'answer-failed'));
+  app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
   return app;
 };

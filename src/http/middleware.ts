@@ -21,13 +21,13 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
     await next();
   } catch (error) {
     if (error instanceof ClientGone || context.res.destroyed) {
-      log.debug({ requestId: context.state.requestId, route: context.state.route, err: error }, 'client-gone');
+      log.debug({ requestId: context.state.requestId, route: context.state.route, error }, 'client gone');
       leaveUnanswered(context);
       return;
     }
     const { status, headers, body } = errorAnswer(error, context.state.requestId);
     if (body.errorCode === 'INTERNAL') {
-      log.error({ requestId: context.state.requestId, route: context.state.route, err: error }, 'request-failed');
+      log.error({ requestId: context.state.requestId, route: context.state.route, error }, 'request failed');
     }
     context.state.errorCode = body.errorCode;
     context.status = status;

@@ -114,7 +114,7 @@ describe('any request', () => {
         const requestId = answer.headers['x-request-id'];
         expect(answer.json).to.deep.equal({ error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
         const line = server.log.find(({ level, fields }) => level === 'error' && fields.requestId === requestId);
-        expect(line?.fields.err).to.equal(server.operations.failWith);
+        expect(line?.fields.error).to.equal(server.operations.failWith);
       }
     });
   });
