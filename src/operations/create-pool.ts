@@ -24,7 +24,6 @@ export interface CreatePoolDeps {
   readonly limits: { readonly pools: number; readonly replicas: number };
 }
 
-export const TEMPLATE_NAME_ANNOTATION = 'sandpool.dev/template-name';
 const MOST_CHOICES = 50;
 
 /** Makes a pool of the caller's from a template (operation `POST /sandboxpools`). Its filling begins at once. */
@@ -48,7 +47,7 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
 };
 
 /** A hash of the rendered definition: instances of one hash are interchangeable. */
-export const updateRevisionOf = (definition: InstanceDefinition): string =>
+const updateRevisionOf = (definition: InstanceDefinition): string =>
   createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
 
 const choiceOf = ({ name, document }: TemplateRecord) => ({ name, description: document.spec.description ?? '' });
@@ -68,8 +67,7 @@ const draftOf = (deps: CreatePoolDeps, caller: Caller, from: { request: CreatePo
   return {
     uid: deps.newUid(), name: request.name, owner, createdAt: deps.clock.now(), replicas: request.replicas,
     templateName: template.name, templateVersion: template.version, labels: request.labels,
-    annotations: { ...request.annotations, [TEMPLATE_NAME_ANNOTATION]: template.name },
-    definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
+    annotations: request.annotations, definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
   };
 };
 
