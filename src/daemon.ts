@@ -97,8 +97,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     deletePool: deletePool(common),
     readiness: () => {
       const { ready, warnings, isolation } = driver.describe();
-      const problems = [...(ready ? [] : ['sandboxes: the spawner is away'])];
-      return { ready: problems.length === 0, problems, warnings, isolation };
+      return { ready, problems: ready ? [] : ['sandboxes: the spawner is away'], warnings, isolation };
     },
   };
 };

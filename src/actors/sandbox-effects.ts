@@ -1,6 +1,6 @@
 import type { Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
-import { DefinitionRefused, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../machines/sandbox-events.ts';
@@ -48,7 +48,7 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
   switch (intent.type) {
     case 'launch': return error instanceof OutcomeUnknown
       ? { type: 'LAUNCH_UNKNOWN', now }
-      : { type: 'LAUNCH_REFUSED', reason: error instanceof DefinitionRefused || error instanceof Error ? error.message : String(error) };
+      : { type: 'LAUNCH_REFUSED', reason: error instanceof Error ? error.message : String(error) };
     case 'claim': return { type: 'CLAIM_UNSETTLED', now };
     case 'retire': return { type: 'RETIRE_UNSETTLED', now };
     case 'release': return { type: 'RELEASE_UNSETTLED', now };

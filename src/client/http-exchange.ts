@@ -12,7 +12,7 @@ export interface Exchange {
 }
 
 /** The most of an answer that is read, in bytes. */
-export const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
  * JSON over HTTP, one answer a call. Node's own client and not fetch, which gives up on answers that take 300 s, as a

@@ -1,6 +1,5 @@
-import type { RefusalCode } from '../model/refusals.ts';
 import { NotJoinable, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
-import { Refusal, unavailable } from '../model/refusals.ts';
+import { Refusal, type RefusalCode, unavailable } from '../model/refusals.ts';
 
 /** What the edge alone says no to, before a request is one. */
 export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';

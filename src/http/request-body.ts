@@ -3,7 +3,7 @@ import { Refusal } from '../model/refusals.ts';
 import { parseStrictJson } from './strict-json.ts';
 
 /** Bytes of a body that are read; one more is 413. */
-export const MAX_BODY_BYTES = 1_048_576;
+const MAX_BODY_BYTES = 1_048_576;
 
 /** The client went away before its body was whole: there is nobody to answer. */
 export class ClientGone extends Error {

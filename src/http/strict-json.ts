@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalidArgument } from '../model/refusals.ts';
 
 /** The deepest nesting of objects and arrays that is read. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 const LONGEST_FIELD = 256;

@@ -21,7 +21,7 @@ const inRange = (value: number | undefined, least: number, most: number): boolea
 
 const Resources = z.strictObject({ cpu: cpu.optional(), memory: memory.optional() });
 
-export const ContainerSchema = z.strictObject({
+const ContainerSchema = z.strictObject({
   name: label,
   /** `host`: this machine's /usr, read-only. */
   image: text(512).min(1),

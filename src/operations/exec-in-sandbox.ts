@@ -5,7 +5,7 @@ import { invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } 
 import type { Operations } from './operations.ts';
 import { findSandbox } from './sandbox-view.ts';
 
-export const MOST_COMMANDS = 64;
+const MOST_COMMANDS = 64;
 
 /** Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it runs the sandbox isn't idle. */
 export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['execInSandbox'] =>

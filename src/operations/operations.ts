@@ -81,7 +81,7 @@ export interface CreatePoolRequest {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Part to what is wrong with it; empty when all is well. */
+  /** `PART: what is wrong with it`; empty when all is well. */
   readonly problems: readonly string[];
   /** What works but gives less than it should. */
   readonly warnings: readonly string[];

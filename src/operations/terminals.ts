@@ -14,8 +14,8 @@ export interface TerminalDeps {
   readonly clusterId: string;
 }
 
-export const TOKEN_LIFETIME_MS = 30_000;
-export const MOST_TERMINALS = 16;
+const TOKEN_LIFETIME_MS = 30_000;
+const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
 const WATCH_MS = 3_600_000;
 

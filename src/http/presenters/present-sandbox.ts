@@ -62,5 +62,5 @@ export const presentExecOutcome = (outcome: ExecOutcome): ExecResultWire => ({
 /** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
 const outputOf = (bytes: Buffer): string => {
   if (bytes.length < EXEC_OUTPUT_LIMIT) return bytes.toString('utf8');
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { stream: bytes.length >= EXEC_OUTPUT_LIMIT });
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { stream: true });
 };
