@@ -75,7 +75,7 @@ export class Database {
    * `unavailable` where nothing was tried: too many calls wait, or the database failed or was closed.
    */
   run(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
-    if (this.#over || this.#closing) return Promise.reject(unavailable('the database is closed'));
+    if (this.#over || this.#closing) return Promise.reject(unavailable(this.#closing ? 'the database is closed' : 'the database failed'));
     if (this.#unanswered >= this.#maxCalls) return Promise.reject(unavailable('too many writes are waiting'));
     const ticket = this.#ticket++;
     const call: Call = [ticket, NUMBER_OF[statement] ?? -1, ...parameters];
@@ -133,7 +133,7 @@ export class Database {
     for (const call of this.#calls.values()) call.reject(new OutcomeUnknown(`${call.statement}: ${cause.message}`, { cause }));
     this.#calls.clear();
     if (this.#closing) return;
-    this.#log.error({ error: cause.message }, 'database-failed');
+    this.#log.error({ error: cause }, 'database-failed');
     this.#settleFailed(cause);
   }
 }

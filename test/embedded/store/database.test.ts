@@ -41,7 +41,8 @@ describe('the database', () => {
     return { ...file, records: sqliteInstanceRecords(file.database) };
   };
   const refusal = async (): Promise<DatabaseRefused> => {
-    const error = await rejection(openDatabase(path, { log: quietLog, clock: new TestClock() }));
+    const attempt = openDatabase(path, { log: quietLog, clock: new TestClock() });
+    const error = await rejection(attempt.then((opened) => opened.close()));
     expect(error).to.be.instanceOf(DatabaseRefused);
     return error instanceof DatabaseRefused ? error : expect.fail();
   };

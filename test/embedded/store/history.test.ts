@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { sqliteHistory, SWEEP_PAUSE_MS, SWEEP_ROWS } from '../../../src/embedded/history.ts';
 import { aFinished, historySuite } from '../../contracts/history.ts';
+import { ALICE } from '../../support/instance-orders.ts';
 import { aDatabase, type OpenFile, quietLog } from './a-database.ts';
+import { directly } from './old-files.ts';
 
 const RETENTION_MS = 3_600_000;
 
@@ -62,14 +64,51 @@ describe('retention of the history', () => {
     expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
   });
 
-  it('leaves no group behind when its last row goes', async () => {
+  it('forgets nothing more once it was stopped in the middle of a step', async () => {
     const history = make();
-    await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(aFinished({ terminatedAt: 5 + n, poolName: `p${n}` }))));
+    history.start();
+    file.clock.advance(0);
+    await history.stop();
+    await history.record(aFinished({ terminatedAt: 5 }));
+
+    expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
+  });
+
+  it('leaves no group and no count behind when the last row goes', async () => {
+    const history = make();
+    await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(aFinished({ terminatedAt: 5 + n * 300_000, poolName: `p${n % 4}` }))));
     history.start();
     await step(0);
     await history.stop();
+    await file.database.close();
 
-    await history.record(aFinished({ poolName: 'p3', terminatedAt: file.clock.now() }));
-    expect((await history.list({ poolName: 'p3' }, { offset: 0, limit: 20 })).total).to.equal(1);
+    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts'].map((table) =>
+      connection.prepare(`SELECT * FROM ${table}`).all().length));
+
+    expect(left).to.deep.equal([0, 0, 0]);
+  });
+});
+
+describe('walking to a page of the history', () => {
+  let file: OpenFile;
+  beforeEach(async () => { file = await aDatabase(); });
+  afterEach(() => file.close());
+
+  it('ends once all that match were met, and never looks at many rows at a time', async () => {
+    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS });
+    await Promise.all(Array.from({ length: 6_500 }, (_, n) => history.record(aFinished({ claimedAt: n, terminatedAt: n, poolName: n % 3_000 === 499 ? 'rare' : 'default' }))));
+    const run = file.database.run.bind(file.database);
+    const entries: number[] = [];
+    file.database.run = (statement, ...parameters) => {
+      if (statement === 'history.walkOfOwner') entries.push(Number(parameters[7]));
+      return run(statement, ...parameters);
+    };
+    const page = { offset: 0, limit: 1_000 };
+
+    expect((await history.list({ owner: ALICE, since: 6_400 }, page)).items).to.have.length(100);
+    expect(entries).to.have.length(1);
+    expect((await history.list({ owner: ALICE, poolName: 'rare', since: 3_000 }, page)).items).to.have.length(2);
+    expect(entries).to.have.length(3);
+    expect(Math.max(...entries)).to.be.at.most(2_000);
   });
 });
