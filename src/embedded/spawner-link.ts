@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Log } from '../contracts/log.ts';
 import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
+import { ByteQueue } from './byte-queue.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
 import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage } from './spawner/protocol.ts';
 import { SpawnerUnusable } from './spawner-process.ts';
@@ -21,8 +22,8 @@ export interface LinkEvents {
 }
 
 interface Running {
-  readonly stdout: Buffer[];
-  readonly stderr: Buffer[];
+  readonly stdout: ByteQueue;
+  readonly stderr: ByteQueue;
   readonly settle: (outcome: ExecOutcome) => void;
   readonly fail: (error: Error) => void;
 }
@@ -117,7 +118,7 @@ export class SpawnerLink {
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#running.set(channel, {
-        stdout: [], stderr: [],
+        stdout: new ByteQueue(), stderr: new ByteQueue(),
         settle: (outcome) => { end(); resolve(outcome); },
         fail: (error) => { end(); reject(error); },
       });
@@ -200,7 +201,7 @@ export class SpawnerLink {
 
   #exited({ channel, exitCode, timedOut, truncated, durationMs }: Extract<SpawnerMessage, { type: 'exited' }>): void {
     const running = this.#running.get(channel);
-    running?.settle({ stdout: Buffer.concat(running.stdout), stderr: Buffer.concat(running.stderr), exitCode, timedOut, truncated, durationMs });
+    running?.settle({ stdout: running.stdout.takeAll(), stderr: running.stderr.takeAll(), exitCode, timedOut, truncated, durationMs });
     this.#terminals.get(channel)?.exited(exitCode);
   }
 

@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import type { Terminal } from '../contracts/sandbox-driver.ts';
+import { ByteQueue } from './byte-queue.ts';
 import { MAX_CHUNK } from './spawner/frames.ts';
 import { WINDOW, type DaemonMessage } from './spawner/protocol.ts';
 
@@ -23,7 +24,7 @@ export class TerminalChannel implements Terminal {
   readonly stream: Duplex;
   readonly exit: Promise<number | null>;
   readonly #link: ChannelLink;
-  readonly #incoming: Buffer[] = [];
+  readonly #incoming = new ByteQueue();
   #wanted = false;
   #consumed = 0;
   #credit = WINDOW;
@@ -97,7 +98,7 @@ export class TerminalChannel implements Terminal {
       this.#wanted = this.stream.push(bytes);
       this.#consume(bytes.length);
     }
-    if (this.#incoming.length > 0 || this.#exitCode === undefined || this.#closed) return;
+    if (!this.#incoming.isEmpty || this.#exitCode === undefined || this.#closed) return;
     if (!this.stream.readableEnded) this.stream.push(null);
     if (this.stream.readableLength === 0) this.#settleExit();
   }
@@ -127,7 +128,7 @@ export class TerminalChannel implements Terminal {
     if (this.#closed) return;
     if (this.#exitCode === undefined) this.#link.send({ type: 'close', channel: this.#link.channel });
     this.#closed = true;
-    this.#incoming.length = 0;
+    this.#incoming.takeAll();
     if (this.#exitCode !== undefined) this.#settleExit();
   }
 

@@ -23,6 +23,16 @@ describe('the daemon\'s end of a terminal', () => {
     expect(granted).to.be.within(WINDOW * 3 / 4, WINDOW);
   });
 
+  it('holds a hundred thousand pieces of one byte in a few, for a reader that stalls', async () => {
+    const { channel } = aChannel();
+    for (let at = 0; at < 100_000; at += 1) channel.output(Buffer.from('x'));
+    let [pieces, read] = [0, 0];
+    channel.stream.on('data', (bytes: Buffer) => { pieces += 1; read += bytes.length; });
+    await new Promise((resolve) => { setImmediate(resolve); });
+    expect(read).to.equal(100_000);
+    expect(pieces).to.be.below(100);
+  });
+
   it('sends no more than a window before it is granted more, and makes the writer wait', async () => {
     const { channel, inputSize } = aChannel();
     let written = false;
