@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { parseApiKey } from './model/api-key-text.ts';
 import type { Role, Tenant } from './model/tenant.ts';
-import { mintApiKey, type ApiKeyMirror } from './operations/api-keys.ts';
+import { mintApiKey, secretMatches, type ApiKeyMirror } from './operations/api-keys.ts';
 
 /** What a data folder holds before its first request: the pepper, and one key file for each of admin and tenant. */
 export interface FirstKeysDeps {
@@ -36,7 +36,7 @@ const ensureKey = async ({ dataDir, apiKeys, pepper, now, lifetimeMs, tenant }: 
   const file = join(dataDir, 'keys', `${name}.key`);
   const held = existsSync(file) ? parseApiKey(readFileSync(file, 'utf8').trim()) : undefined;
   const record = held && apiKeys.find(held.keyId);
-  if (record && record.expiresAt > now) return;
+  if (record && record.role === role && record.expiresAt > now && secretMatches(held.secret, record, pepper)) return;
   const minted = mintApiKey({
     tenant,
     role,
@@ -62,4 +62,15 @@ const writePrivate = (file: string, text: string): void => {
     closeSync(descriptor);
   }
   renameSync(next, file);
+  syncFolder(dirname(file));
+};
+
+/** Else a power cut could take the file back, while the keys that need it stay. */
+const syncFolder = (folder: string): void => {
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 };

@@ -1,0 +1,63 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { ensureFirstKeys, readOrMakePepper } from '../../src/first-start.ts';
+import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
+import { authenticate } from '../../src/operations/authenticate.ts';
+import { MemoryApiKeys } from '../support/memory-api-keys.ts';
+
+const TENANT = { namespace: 'team-default', team: 'default', user: 'default' };
+const clock = { now: () => 1_000_000, at: () => () => {} };
+
+describe('a start of the daemon', () => {
+  let dataDir: string;
+  let store: MemoryApiKeys;
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'sandpool-first-'));
+    store = new MemoryApiKeys();
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true }));
+
+  const pathOf = (name: string): string => join(dataDir, 'keys', name);
+  const keyIn = (name: string): string => readFileSync(pathOf(name), 'utf8').trim();
+
+  /** Answers what the requests of this run go through. */
+  const start = async () => {
+    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock });
+    await apiKeys.start();
+    const pepper = readOrMakePepper(dataDir);
+    await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: 60_000, tenant: TENANT });
+    return authenticate({ apiKeys, pepper, clock });
+  };
+
+  it('makes key files that only their owner may read, and leaves good ones alone', async () => {
+    await start();
+    const before = [keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')];
+    const ask = await start();
+    expect([keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')]).to.deep.equal(before);
+    expect(['admin.key', 'tenant.key', 'pepper'].map((name) => statSync(pathOf(name)).mode & 0o777)).to.deep.equal([0o600, 0o600, 0o600]);
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+  });
+
+  it('makes new first keys where the pepper was lost, which leaves no key good', async () => {
+    await start();
+    unlinkSync(pathOf('pepper'));
+    const ask = await start();
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+  });
+
+  it('makes a first key anew whose file is damaged, or holds one of another role', async () => {
+    await start();
+    writeFileSync(pathOf('tenant.key'), keyIn('admin.key'));
+    writeFileSync(pathOf('admin.key'), 'spk_\n');
+    const ask = await start();
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+  });
+
+  it('is refused where the pepper is damaged', () => {
+    readOrMakePepper(dataDir);
+    writeFileSync(pathOf('pepper'), '');
+    expect(() => readOrMakePepper(dataDir)).to.throw(/pepper is damaged: restore it/);
+  });
+});
