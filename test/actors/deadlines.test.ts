@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/actors/deadlines.ts';
 import { Outbox } from '../../src/actors/outbox.ts';
 import { Waiters } from '../../src/actors/waiters.ts';
-import { eventually, quietLog } from '../support/a-supervisor.ts';
+import { eventually } from '../support/a-supervisor.ts';
+import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('deadlines', () => {

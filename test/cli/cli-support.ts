@@ -13,8 +13,9 @@ import { writeDaemonNote } from '../../src/daemon-note.ts';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
-import { silentLog, until } from '../http/terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeOperations, outcome } from '../support/fake-operations.ts';
+import { quietLog } from '../support/quiet-log.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
@@ -48,8 +49,8 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   await operations.createPool(operations.authenticate(tenant), { name: 'default', templateName: 'default', replicas, labels: {}, annotations: {} });
   const terminals: ServedTerminal[] = [];
   const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
-  const upgrades = terminalUpgrades({ operations: { openTerminal }, log: silentLog, clock: realClock });
-  const http = createHttpServer({ operations, clock: realClock, log: silentLog, upgrade: upgrades.upgrade });
+  const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock: realClock });
+  const http = createHttpServer({ operations, clock: realClock, log: quietLog, upgrade: upgrades.upgrade });
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
@@ -129,10 +130,10 @@ export const startCliInTerminal = (args: readonly string[], env: Readonly<Record
   return {
     pty,
     output: () => output,
-    shows: async (what) => await until(`the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, () => (typeof what === 'string' ? output.includes(what) : what.test(output)), 10_000),
+    shows: async (what) => await eventually(() => (typeof what === 'string' ? output.includes(what) : what.test(output)), `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, 10_000),
     // The exit may be told before the last output was read.
     ended: new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }).then(async (exitCode) => {
-      await until('the output is all there', () => /AFTER\[.*?\]/.test(output));
+      await eventually(() => /AFTER\[.*?\]/.test(output), 'the output is all there');
       return exitCode;
     }),
   };

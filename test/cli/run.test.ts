@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { noIdleInstance } from '../../src/model/refusals.ts';
-import { until } from '../http/terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon } from './cli-support.ts';
 
 describe('sandpool run', function () {
@@ -81,7 +81,7 @@ describe('sandpool run', function () {
         throw new Error('the client left');
       };
       const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-      await until('the command runs', () => running, 10_000);
+      await eventually(() => running, 'the command runs', 10_000);
       child.kill(signal);
       expect((await ended).code).to.equal(code);
       expect(daemon.operations.sandboxes.size).to.equal(1);
@@ -135,7 +135,7 @@ describe('sandpool run', function () {
       throw new Error('the client left');
     };
     const { child, ended } = startCli(['run', '--', 'sleep', '60'], env);
-    await until('the command runs', () => running, 10_000);
+    await eventually(() => running, 'the command runs', 10_000);
     child.kill('SIGHUP');
     child.kill('SIGTERM');
     child.kill('SIGINT');

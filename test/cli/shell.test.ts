@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
-import { until } from '../http/terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon, type ServedTerminal } from './cli-support.ts';
 
 describe('sandpool shell', function () {
@@ -53,7 +53,7 @@ describe('sandpool shell', function () {
     const shell = startCliInTerminal(['shell'], env, { cols: 80, rows: 24 });
     await shell.shows('INSIDE$');
     shell.pty.resize(101, 41);
-    await until('the size is handed on', () => served().pty.cols === 101 && served().pty.rows === 41, 5_000);
+    await eventually(() => served().pty.cols === 101 && served().pty.rows === 41, 'the size is handed on', 5_000);
     shell.pty.write('stty size; exit\r');
     await shell.shows('41 101');
     await shell.ended;
@@ -83,15 +83,15 @@ describe('sandpool shell', function () {
     child.stdin?.write('stty -echo; head -c 16000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n');
     let seen = 0;
     let since = Date.now();
-    await until('the output stands still', () => {
+    await eventually(() => {
       const taken = daemon.terminals[0]?.taken ?? 0;
       if (taken !== seen) since = Date.now();
       seen = taken;
       return taken > 1_000_000 && Date.now() - since > 300;
-    }, 15_000);
+    }, 'the output stands still', 15_000);
     expect(seen).to.be.lessThan(12_000_000);
     child.stdout?.resume();
-    await until('all is there', () => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'), 15_000);
+    await eventually(() => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'), 'all is there', 15_000);
     expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(16_000_000);
     child.stdin?.end('exit\n');
     expect((await ended).code).to.equal(0);
@@ -135,7 +135,7 @@ describe('sandpool shell', function () {
     const own = childOf(shell.pty.pid);
     shell.pty.kill('SIGHUP');
     process.kill(own, 'SIGHUP'); // beside the kernel's, which comes as its session ends
-    await until('the sandbox is given back', () => daemon.left().length === 0, 5_000);
+    await eventually(() => daemon.left().length === 0, 'the sandbox is given back', 5_000);
   });
 
   it('ends with 125 and the service’s words when the terminal is refused', async () => {

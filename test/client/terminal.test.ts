@@ -5,7 +5,8 @@ import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
 import { openTerminal } from '../../src/client/open-terminal.ts';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { rejection } from '../support/rejection.ts';
-import { aTerminalDaemon, SANDBOX, until, type FakeTerminal, type TerminalDaemon } from '../http/terminal-support.ts';
+import { aTerminalDaemon, SANDBOX, type FakeTerminal, type TerminalDaemon } from '../http/terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 
 describe('the client’s terminal', () => {
   let daemon: TerminalDaemon;
@@ -28,7 +29,7 @@ describe('the client’s terminal', () => {
     terminal.stream.write('ls\r');
     terminal.resize(50, 20);
     terminal.signal('INT');
-    await until('the signal is there', () => behind().signals.length > 0);
+    await eventually(() => behind().signals.length > 0, 'the signal is there');
     expect([behind().typed, behind().sizes, behind().signals]).to.deep.equal(['ls\r', ['50x20'], ['INT']]);
     behind().print('out');
     const [chunk] = (await once(terminal.stream, 'data')) as [Buffer];
@@ -50,7 +51,7 @@ describe('the client’s terminal', () => {
   it('sends input of any length in messages that the server takes', async () => {
     const terminal = await open();
     terminal.stream.write(Buffer.alloc(300_000, 'x'));
-    await until('all is typed', () => behind().typedBytes === 300_000);
+    await eventually(() => behind().typedBytes === 300_000, 'all is typed');
     terminal.close();
   });
 
@@ -64,7 +65,7 @@ describe('the client’s terminal', () => {
     const terminal = await open();
     terminal.close();
     expect((await terminal.ended).exitCode).to.equal(undefined);
-    await until('the terminal is given back', () => behind().closes > 0);
+    await eventually(() => behind().closes > 0, 'the terminal is given back');
   });
 
   it('rejects with the server’s own words where the upgrade is refused', async () => {

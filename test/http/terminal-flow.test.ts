@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createHash, randomBytes } from 'node:crypto';
-import { aTerminalDaemon, attached, closeOf, until, type FakeTerminal, type TerminalDaemon } from './terminal-support.ts';
+import { aTerminalDaemon, attached, closeOf, type FakeTerminal, type TerminalDaemon } from './terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 
 const MIB = 1024 * 1024;
 /** More than the kernel takes for a reader that does not read (at most 4 MiB to send, 6 to receive), and 1 MiB of ours. */
@@ -14,13 +15,13 @@ const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const settled = async (what: string, amount: () => number): Promise<void> => {
   let seen = -1;
   let since = Date.now();
-  await until(`${what} stands still`, () => {
+  await eventually(() => {
     if (amount() !== seen) {
       seen = amount();
       since = Date.now();
     }
     return seen > 0 && Date.now() - since > 100;
-  });
+  }, `${what} stands still`);
 };
 
 const standstill = async (terminal: FakeTerminal): Promise<void> => await settled('the output', () => terminal.pulled);
@@ -45,7 +46,7 @@ describe('back-pressure of a terminal', () => {
     expect(terminal.pulled).to.be.lessThan(12 * MIB);
     daemon.clock.move(59_000);
     ws.resume();
-    await until('all output is there', () => got === FLOOD, 15_000);
+    await eventually(() => got === FLOOD, 'all output is there', 15_000);
     expect(hash.digest('hex')).to.equal(digest(output));
   });
 
@@ -71,7 +72,7 @@ describe('back-pressure of a terminal', () => {
     daemon.clock.move(50_000);
     const before = terminal.pulled;
     ws.resume();
-    await until('the reader goes on', () => terminal.pulled > before + MIB);
+    await eventually(() => terminal.pulled > before + MIB, 'the reader goes on');
     ws.pause();
     await standstill(terminal);
     expect(terminal.pulled, 'the flood was long enough').to.be.lessThan(3 * FLOOD);
@@ -90,7 +91,7 @@ describe('back-pressure of a terminal', () => {
     const closing = closeOf(ws);
     ws.resume();
     expect((await closing).code).to.be.oneOf([1006, 4008]);
-    await until('no timer is left', () => daemon.clock.pending === 0);
+    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
   });
 
   it('sends all output and the exit code to a slow reader after the shell ended', async () => {
@@ -117,14 +118,14 @@ describe('back-pressure of a terminal', () => {
     terminal.full = true;
     const input = randomBytes(FLOOD);
     for (let from = 0; from < input.length; from += 32 * 1024) ws.send(input.subarray(from, from + 32 * 1024));
-    await until('some input is taken', () => terminal.stream.writableLength > 0);
+    await eventually(() => terminal.stream.writableLength > 0, 'some input is taken');
     await settled('the input', () => ws.bufferedAmount);
     expect(ws.bufferedAmount, 'the client has to wait').to.be.greaterThan(MIB);
     expect(terminal.stream.writableLength).to.be.lessThan(MIB);
     daemon.clock.move(120_000);
     expect(terminal.closes, 'silence that is of our own making is not death').to.equal(0);
     terminal.drain();
-    await until('all input is there', () => terminal.typedBytes === FLOOD, 15_000);
+    await eventually(() => terminal.typedBytes === FLOOD, 'all input is there', 15_000);
     expect(digest(terminal.typedBytesJoined())).to.equal(digest(input));
   });
 
@@ -135,7 +136,7 @@ describe('back-pressure of a terminal', () => {
     await standstill(terminal);
     for (let i = 0; i < 50_000; i += 1) ws.send('nonsense');
     ws.send(Buffer.from('last'));
-    await until('all is read', () => terminal.typed === 'last', 15_000);
+    await eventually(() => terminal.typed === 'last', 'all is read', 15_000);
     let got = 0;
     let complaints = 0;
     ws.on('message', (data: Buffer, isBinary) => {
@@ -143,7 +144,7 @@ describe('back-pressure of a terminal', () => {
       else complaints += 1;
     });
     ws.resume();
-    await until('all output is there', () => got === FLOOD, 15_000);
+    await eventually(() => got === FLOOD, 'all output is there', 15_000);
     expect(complaints).to.be.lessThan(100);
   });
 
@@ -152,11 +153,11 @@ describe('back-pressure of a terminal', () => {
     ws.pause();
     terminal.print('the last words');
     terminal.exitWith(0);
-    await until('the terminal is given back', () => terminal.closes > 0);
+    await eventually(() => terminal.closes > 0, 'the terminal is given back');
     daemon.clock.move(59_999);
     expect(daemon.connections()).to.equal(1);
     daemon.clock.move(1);
-    await until('the connection is cut', () => daemon.connections() === 0);
+    await eventually(() => daemon.connections() === 0, 'the connection is cut');
   });
 
   it('does not wait for what the shell left behind with the terminal open', async () => {
@@ -166,7 +167,7 @@ describe('back-pressure of a terminal', () => {
     terminal.held = true;
     terminal.print('from the shell');
     terminal.exitWith(0);
-    await until('the session looks for more output', () => daemon.clock.pending > before);
+    await eventually(() => daemon.clock.pending > before, 'the session looks for more output');
     daemon.clock.move(250);
     expect((await closing).code).to.equal(1000);
   });
@@ -183,9 +184,9 @@ describe('a peer that is silent', () => {
     ws.on('ping', () => { pings += 1; });
     for (let round = 1; round <= 5; round += 1) {
       daemon.clock.move(20_000);
-      await until('the ping is there', () => pings === round);
+      await eventually(() => pings === round, 'the ping is there');
       ws.send('.'); // what comes after the pong shows that the pong was read
-      await until('the answer was read', () => terminal.typedBytes === round);
+      await eventually(() => terminal.typedBytes === round, 'the answer was read');
     }
     expect(terminal.closes).to.equal(0);
   });
@@ -195,8 +196,8 @@ describe('a peer that is silent', () => {
     daemon.clock.move(29_999);
     expect(terminal.closes).to.equal(0);
     daemon.clock.move(1);
-    await until('the terminal is given back', () => terminal.closes > 0);
-    await until('no timer is left', () => daemon.clock.pending === 0);
+    await eventually(() => terminal.closes > 0, 'the terminal is given back');
+    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
   });
 
   it('is cut in 30 s after its last pong, also with some output on its way', async () => {
@@ -204,14 +205,14 @@ describe('a peer that is silent', () => {
     ws.pause();
     terminal.print(Buffer.alloc(32 * 1024));
     daemon.clock.move(30_000);
-    await until('the terminal is given back', () => terminal.closes > 0);
+    await eventually(() => terminal.closes > 0, 'the terminal is given back');
   });
 
   it('has 60 s where much output is on its way, since it may be reading slowly', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.pause();
     terminal.print(Buffer.alloc(256 * 1024)); // all of it fits into the kernel
-    await until('the output went out', () => terminal.pulled === 256 * 1024);
+    await eventually(() => terminal.pulled === 256 * 1024, 'the output went out');
     daemon.clock.move(79_999);
     expect(terminal.closes).to.equal(0);
     daemon.clock.move(1);

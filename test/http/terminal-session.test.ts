@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
-import { aTerminalDaemon, attached, closeOf, until, type TerminalDaemon } from './terminal-support.ts';
+import { aTerminalDaemon, attached, closeOf, type TerminalDaemon } from './terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 
 const V1 = ['sandpool.terminal.v1'];
 
@@ -27,7 +28,7 @@ describe('a terminal over WebSocket', () => {
       ws.send('echo hi');
       ws.send(Buffer.from('\r'));
       ws.send('{"type":"resize","cols":10,"rows":10}');
-      await until('all is typed', () => terminal.typed === 'echo hi\r{"type":"resize","cols":10,"rows":10}');
+      await eventually(() => terminal.typed === 'echo hi\r{"type":"resize","cols":10,"rows":10}', 'all is typed');
       expect(terminal.sizes).to.deep.equal([]);
     });
 
@@ -36,7 +37,7 @@ describe('a terminal over WebSocket', () => {
       const heard = listen(ws);
       const output = Buffer.from([0, 255, 27, 91, 200, 10]);
       terminal.print(output);
-      await until('the output is there', () => heard.bytes.equals(output));
+      await eventually(() => heard.bytes.equals(output), 'the output is there');
       expect(heard.order).to.deep.equal(['bytes']);
     });
 
@@ -58,7 +59,7 @@ describe('a terminal over WebSocket', () => {
       ws.send('{"type":"resize","cols":132,"rows":50}');
       ws.send('{"type":"signal","name":"INT"}');
       ws.send(Buffer.from('{"type":"signal","name":"KILL"}'));
-      await until('the bytes are typed', () => terminal.typed === '{"type":"signal","name":"KILL"}');
+      await eventually(() => terminal.typed === '{"type":"signal","name":"KILL"}', 'the bytes are typed');
       expect(terminal.sizes).to.deep.equal(['132x50']);
       expect(terminal.signals).to.deep.equal(['INT']);
     });
@@ -86,8 +87,8 @@ describe('a terminal over WebSocket', () => {
         const heard = listen(ws);
         ws.send(frame);
         ws.send(Buffer.from('on'));
-        await until('the error is there', () => heard.frames.length === 1);
-        await until('the terminal goes on', () => terminal.typed === 'on');
+        await eventually(() => heard.frames.length === 1, 'the error is there');
+        await eventually(() => terminal.typed === 'on', 'the terminal goes on');
         const [error] = heard.frames as { type: string; error: string }[];
         expect(error?.type).to.equal('error');
         expect(error?.error).to.be.a('string').that.is.not.empty;
@@ -99,11 +100,11 @@ describe('a terminal over WebSocket', () => {
       const { ws, terminal } = await attached(daemon, 'token=good', V1);
       const heard = listen(ws);
       for (let i = 1; i <= 101; i += 1) ws.send(`{"type":"resize","cols":${i},"rows":1}`);
-      await until('the error is there', () => heard.frames.length === 1);
+      await eventually(() => heard.frames.length === 1, 'the error is there');
       expect(terminal.sizes).to.have.length(100);
       daemon.clock.move(1_000);
       ws.send('{"type":"resize","cols":500,"rows":1}');
-      await until('it is taken again', () => terminal.sizes.at(-1) === '500x1');
+      await eventually(() => terminal.sizes.at(-1) === '500x1', 'it is taken again');
     });
 
     it('says so and closes with 1011 when the link to the terminal is lost', async () => {
@@ -111,7 +112,7 @@ describe('a terminal over WebSocket', () => {
       const heard = listen(ws);
       const closing = closeOf(ws);
       terminal.exitWith(null);
-      await until('the session waits for the sandbox’s end', () => daemon.clock.pending >= 2);
+      await eventually(() => daemon.clock.pending >= 2, 'the session waits for the sandbox’s end');
       daemon.clock.move(500);
       expect((await closing).code).to.equal(1011);
       expect(heard.frames).to.deep.equal([{ type: 'error', error: 'the link to the terminal was lost' }]);
@@ -132,7 +133,7 @@ describe('a terminal over WebSocket', () => {
     const closing = closeOf(ws);
     const before = daemon.clock.pending;
     terminal.exitWith(137);
-    await until('the session waits for the sandbox’s end', () => daemon.clock.pending > before);
+    await eventually(() => daemon.clock.pending > before, 'the session waits for the sandbox’s end');
     terminal.end();
     expect((await closing).code).to.equal(4004);
     expect(heard.frames).to.deep.equal([]);
@@ -158,29 +159,29 @@ describe('a terminal over WebSocket', () => {
   it('closes with 1009 on a message over 64 KiB, and takes one of just that', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.send(Buffer.alloc(64 * 1024, 'a'));
-    await until('64 KiB are typed', () => terminal.typedBytes === 64 * 1024);
+    await eventually(() => terminal.typedBytes === 64 * 1024, '64 KiB are typed');
     const closing = closeOf(ws);
     ws.send(Buffer.alloc(64 * 1024 + 1, 'a'));
     expect((await closing).code).to.equal(1009);
-    await until('the terminal is given back', () => terminal.closes > 0);
+    await eventually(() => terminal.closes > 0, 'the terminal is given back');
   });
 
   it('gives the terminal back when the client goes', async () => {
     const { ws, terminal } = await attached(daemon);
     ws.close();
-    await until('the terminal is closed', () => terminal.closes > 0);
-    await until('no timer is left', () => daemon.clock.pending === 0);
+    await eventually(() => terminal.closes > 0, 'the terminal is closed');
+    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
   });
 
   it('counts traffic either way as activity, at most once a second', async () => {
     const { ws, terminal } = await attached(daemon);
     const heard = listen(ws);
     for (let i = 0; i < 50; i += 1) ws.send('x');
-    await until('all is typed', () => terminal.typedBytes === 50);
+    await eventually(() => terminal.typedBytes === 50, 'all is typed');
     expect(terminal.touches).to.equal(1);
     daemon.clock.move(1_000);
     terminal.print('output');
-    await until('the output is there', () => heard.bytes.length > 0);
+    await eventually(() => heard.bytes.length > 0, 'the output is there');
     expect(terminal.touches).to.equal(2);
   });
 

@@ -4,9 +4,9 @@ import { Duplex } from 'node:stream';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
 import type { Clock } from '../../src/contracts/clock.ts';
-import type { Log } from '../../src/contracts/log.ts';
 import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
+import { quietLog } from '../support/quiet-log.ts';
 
 /** A clock that stands still until it is moved; what falls due on the way is called in order. */
 export class MovedClock implements Clock {
@@ -160,7 +160,7 @@ export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promis
   server.on('connection', (socket) => sockets.add(socket));
   const daemon = { clock, terminals: [] as FakeTerminal[], asked: [] as OpenTerminalRequest[], refuseWith: undefined as Error | undefined, hold: undefined as Promise<void> | undefined };
   const terminals = terminalUpgrades({
-    clock, log: silentLog, clusterId: 'local', ...rules,
+    clock, log: quietLog, clusterId: 'local', ...rules,
     operations: {
       openTerminal: async (request) => {
         daemon.asked.push(request);
@@ -235,18 +235,7 @@ export const rawUpgrade = async (
   };
 };
 
-/** Waits for a fact, looking every few milliseconds; fails with its name after the deadline. */
-export const until = async (what: string, fact: () => boolean, withinMs = 5_000): Promise<void> => {
-  const deadline = Date.now() + withinMs;
-  while (!fact()) {
-    if (Date.now() > deadline) throw new Error(`never came true: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-};
-
 export const closeOf = async (ws: WebSocket): Promise<{ readonly code: number; readonly reason: string }> => {
   const [code, reason] = (await once(ws, 'close')) as [number, Buffer];
   return { code, reason: reason.toString() };
 };
-
-export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { Refusal, sandboxNotRunning, tooManyTerminals, unavailable } from '../../src/model/refusals.ts';
-import { aTerminalDaemon, attached, PATH, rawUpgrade, SANDBOX, until, type TerminalDaemon } from './terminal-support.ts';
+import { aTerminalDaemon, attached, PATH, rawUpgrade, SANDBOX, type TerminalDaemon } from './terminal-support.ts';
+import { eventually } from '../support/eventually.ts';
 
 describe('upgrading to a terminal', () => {
   let daemon: TerminalDaemon;
@@ -152,23 +153,23 @@ describe('upgrading to a terminal', () => {
     let release = (): void => {};
     daemon.hold = new Promise((resolve) => { release = resolve; });
     const ws = daemon.open();
-    await until('the terminal is asked for', () => daemon.asked.length === 1);
+    await eventually(() => daemon.asked.length === 1, 'the terminal is asked for');
     const left = new Promise((resolve) => { ws.once('close', resolve); });
     ws.terminate();
     await left;
     release();
-    await until('the terminal is closed', () => (daemon.terminals[0]?.closes ?? 0) > 0);
+    await eventually(() => (daemon.terminals[0]?.closes ?? 0) > 0, 'the terminal is closed');
   });
 
   it('answers 503 when the terminal does not open in 10 s, and closes it when it comes later', async () => {
     let release = (): void => {};
     daemon.hold = new Promise((resolve) => { release = resolve; });
     const answering = rawUpgrade(daemon.port, `${PATH}?token=good`);
-    await until('the terminal is asked for', () => daemon.asked.length === 1);
+    await eventually(() => daemon.asked.length === 1, 'the terminal is asked for');
     daemon.clock.move(10_000);
     expect((await answering).status).to.equal(503);
     release();
-    await until('the late terminal is closed', () => (daemon.terminals[0]?.closes ?? 0) > 0);
+    await eventually(() => (daemon.terminals[0]?.closes ?? 0) > 0, 'the late terminal is closed');
   });
 
   it('answers 503 once it is stopping', async () => {

@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Log } from '../../src/contracts/log.ts';
 import { EmbeddedSandboxDriver, type EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
 import { readNote, type InstanceNote, type RunningNote } from '../../src/embedded/spawner/notes.ts';
 import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
@@ -11,14 +10,13 @@ import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
+import { quietLog } from './quiet-log.ts';
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
 export const SPAWNER_COMMAND: readonly string[] = [
   process.execPath, '--import', fileURLToPath(import.meta.resolve('tsx')), join(REPOSITORY, 'src/embedded/spawner/main.ts'),
 ];
-
-export const quietLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** The launcher, built if it is not. */
 export const buildLauncher = (): void => {

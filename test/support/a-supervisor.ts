@@ -8,9 +8,8 @@ import type { Caller } from '../../src/model/tenant.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 import { aDefinition, ALICE } from './instance-orders.ts';
 import { MemoryHistory, MemoryPools } from './memory-records.ts';
+import { quietLog } from './quiet-log.ts';
 import { TestClock } from './test-clock.ts';
-
-export const quietLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
 

@@ -11,11 +11,12 @@ import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
 import { SpawnerLink, SpawnerLost } from '../../../src/embedded/spawner-link.ts';
 import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
-import { aSpawnedDriver, buildLauncher, LAUNCHER, quietLog, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
+import { aSpawnedDriver, buildLauncher, LAUNCHER, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 

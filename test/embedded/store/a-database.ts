@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, type DatabaseOptions, openDatabase } from '../../../src/embedded/database.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { TestClock } from '../../support/test-clock.ts';
-
-export const quietLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 export const aFolder = (): string => mkdtempSync(join(tmpdir(), 'sandpool-store-'));
 

@@ -12,10 +12,11 @@ import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { aFinished } from '../../contracts/history.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 import { TestClock } from '../../support/test-clock.ts';
-import { aDatabase, aFolder, type OpenFile, quietLog } from './a-database.ts';
+import { aDatabase, aFolder, type OpenFile } from './a-database.ts';
 import { aWriter, type Writer } from './a-writer.ts';
 import { directly, writeVersion1 } from './old-files.ts';
 

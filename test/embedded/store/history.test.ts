@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { sqliteHistory, SWEEP_PAUSE_MS, SWEEP_ROWS } from '../../../src/embedded/history.ts';
 import { aFinished, historySuite } from '../../contracts/history.ts';
 import { ALICE } from '../../support/instance-orders.ts';
-import { aDatabase, type OpenFile, quietLog } from './a-database.ts';
+import { quietLog } from '../../support/quiet-log.ts';
+import { aDatabase, type OpenFile } from './a-database.ts';
 import { directly } from './old-files.ts';
 
 const RETENTION_MS = 3_600_000;

@@ -6,7 +6,7 @@ import { openDatabase } from '../../../src/embedded/database.ts';
 import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aClaim, anOrder } from '../../support/instance-orders.ts';
-import { quietLog } from './a-database.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 
 /** Takes the folder of the file it is given, then bears, claims and releases instances until it is killed; says each acknowledgement: id, state. */
 const say = (line: string): void => { writeSync(1, `${line}\n`); };
