@@ -48,6 +48,8 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       templates.fill(await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) }));
       await parts.start();
       await supervisor.start();
+      const { isolation, warnings } = driver.describe();
+      for (const warning of warnings) log.warn({ isolation }, warning);
       if (firstStart) await makeDefaultPool(config, supervisor, operations);
       const tenant = defaultTenant(config);
       await ensureFirstKeys({ dataDir: config.dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });

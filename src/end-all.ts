@@ -15,7 +15,8 @@ const DEADLINE_MS = 30_000;
  */
 export const endAll = async (argvOptions: NamedTexts, log: Log): Promise<number> => {
   const { config } = loadConfig({ argvOptions });
-  const parts = await openEmbedded(config, log);
+  // Nothing is started, so bubblewrap may be missing.
+  const parts = await openEmbedded({ ...config, isolation: 'none' }, log);
   try {
     await parts.start();
     // Without pools every unclaimed instance is a leftover, and is retired as one.

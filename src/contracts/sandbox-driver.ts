@@ -121,7 +121,7 @@ export interface SandboxDriver {
 }
 
 export interface DriverDescription {
-  /** `cgroup-v2`, `cgroup-v1`, `prlimit` or `none`. */
+  /** `cgroup-v2`, `cgroup-v1`, `prlimit` or `none`; `unknown` while not ready. */
   readonly isolation: string;
   readonly warnings: readonly string[];
   readonly ready: boolean;

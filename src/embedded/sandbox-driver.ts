@@ -74,8 +74,6 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
     this.#report = report;
     await this.#client.start();
-    const { isolation, warnings } = this.describe();
-    for (const warning of warnings) this.#log.warn({ isolation }, warning);
     await Promise.all(this.#ending);
   }
 

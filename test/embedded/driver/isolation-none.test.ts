@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processesOfBare } from '../../../src/embedded/spawner/bare-homes.ts';
@@ -48,6 +48,7 @@ describe('isolation none', function () {
     const home = homeOf(id);
     const ours = ['pid', 'mnt', 'net', 'user'].map((name) => `${readlinkSync(`/proc/self/ns/${name}`)}\n`).join('');
     expect(await spawned.sh(id, 'for n in pid mnt net user; do readlink /proc/self/ns/$n; done')).to.equal(ours);
+    expect(await spawned.sh(id, 'grep Seccomp: /proc/self/status')).to.equal(/^Seccomp:.*\n/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[0]);
     expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(`${spawned.noteOf(id).uid}\n${home}\n${home}\n`);
     expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
   });

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { existsSync } from 'node:fs';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+
+describe('a daemon with isolation none', function () {
+  this.timeout(40_000);
+  let daemon: DaemonUnderTest;
+
+  before(async () => { daemon = await DaemonUnderTest.start(['--isolation', 'none']); });
+  after(() => daemon.dispose());
+
+  it('shows it in readiness and warns in its log', async () => {
+    const { status, json } = await daemon.client().get('/readyz');
+    const { isolation, warnings } = json as { readonly isolation?: unknown; readonly warnings?: readonly string[] };
+    expect([status, isolation]).to.deep.equal([200, 'none']);
+    expect(warnings?.[0]).to.match(/^sandboxes are not isolated \(isolation: none\)/);
+    expect(daemon.run.stderr()).to.include('sandboxes are not isolated (isolation: none)');
+  });
+
+  it('gives sandboxes, whose /home/sandbox goes with them', async () => {
+    const client = daemon.client();
+    const claimed = await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 10 });
+    const id = claimed.json.sandbox?.['sandboxId'] ?? '';
+    const ran = await client.post(`/sandboxes/${id}/exec`, { command: 'pwd; echo x > ~/file; exit 7' });
+    expect(ran.json).to.include({ exitCode: 7, stderr: '' });
+    const home = String(ran.json.stdout).trim();
+    expect(existsSync(`${home}/file`)).to.equal(true);
+    expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
+    await within(5_000, 'the sandbox is no more', async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+    expect(existsSync(home)).to.equal(false);
+  });
+});
