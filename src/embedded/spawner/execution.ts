@@ -57,6 +57,10 @@ export class Execution {
     const child = spawn(launcherPath, ['join'], {
       stdio: [order.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/',
     });
+    if (child.stdio === undefined) {
+      child.on('error', () => {}); // told here, and again by an event
+      throw new Error('no process can be started: too many descriptors are open');
+    }
     this.#child = child;
     this.#timeout = setTimeout(() => { this.#timedOut = true; this.close(); }, order.timeoutMs);
     this.#follow(child.stdout, FRAME_KINDS.output);

@@ -60,7 +60,10 @@ export class Pty {
     const { master, slave } = this.#binding.open(command.cols, command.rows);
     this.#master = master;
     try {
-      this.#child = spawn(command.file, command.args, { stdio: [slave, slave, slave, 'pipe'], env: {}, cwd: '/' });
+      this.#child = spawned(command, slave);
+    } catch (error) {
+      closeSync(master);
+      throw error;
     } finally {
       closeSync(slave);
     }
@@ -122,10 +125,16 @@ export class Pty {
     }, HANG_UP_PATIENCE_MS);
   }
 
+  /** No more than the kernel can have held: whoever opened the terminal again may write without end. */
   #readRest(): void {
     const bytes = Buffer.allocUnsafe(KERNEL_BYTES);
     try {
-      for (let size = readSync(this.#master, bytes); size > 0; size = readSync(this.#master, bytes)) this.#events.output(Buffer.from(bytes.subarray(0, size)));
+      for (let left = KERNEL_BYTES; left > 0;) {
+        const size = readSync(this.#master, bytes, 0, left, null);
+        if (size === 0) return;
+        this.#events.output(Buffer.from(bytes.subarray(0, size)));
+        left -= size;
+      }
     } catch {
       // EIO: nothing is left.
     }
@@ -188,6 +197,14 @@ export class Pty {
     this.#events.exited(this.#exitCode);
   }
 }
+
+/** Throws where no process can be started for want of descriptors: such a child has no streams at all. */
+const spawned = ({ file, args }: PtyCommand, slave: number): ReturnType<typeof spawn> => {
+  const child = spawn(file, args, { stdio: [slave, slave, slave, 'pipe'], env: {}, cwd: '/' });
+  if (child.stdio !== undefined) return child;
+  child.on('error', () => {}); // told here, and again by an event
+  throw new Error('no process can be started: too many descriptors are open');
+};
 
 let binding: PtyBinding | undefined;
 
