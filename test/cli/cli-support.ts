@@ -7,9 +7,9 @@ import { Duplex, Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { spawn as spawnPty, type IPty } from 'node-pty';
 import { runCommandLine } from '../../src/cli/program.ts';
-import type { Clock } from '../../src/contracts/clock.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import { writeDaemonNote } from '../../src/daemon-note.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
@@ -49,8 +49,9 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   await operations.createPool(operations.authenticate(tenant), { name: 'default', templateName: 'default', replicas, labels: {}, annotations: {} });
   const terminals: ServedTerminal[] = [];
   const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
-  const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock: realClock });
-  const http = createHttpServer({ operations, clock: realClock, log: quietLog, upgrade: upgrades.upgrade });
+  const clock = systemClock();
+  const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
+  const http = createHttpServer({ operations, clock, log: quietLog, upgrade: upgrades.upgrade });
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
@@ -143,14 +144,6 @@ export const startCliInTerminal = (args: readonly string[], env: Readonly<Record
 export const terminalWasPutBack = (output: string): boolean => {
   const [before, after] = [/BEFORE\[(.*?)\]/.exec(output)?.[1], /AFTER\[(.*?)\]/.exec(output)?.[1]];
   return before !== undefined && before !== '' && before === after;
-};
-
-const realClock: Clock = {
-  now: () => Date.now(),
-  at: (moment, due) => {
-    const timer = setTimeout(due, moment - Date.now());
-    return () => clearTimeout(timer);
-  },
 };
 
 const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> => {

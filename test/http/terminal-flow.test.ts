@@ -44,7 +44,7 @@ describe('back-pressure of a terminal', () => {
     terminal.print(output);
     await standstill(terminal);
     expect(terminal.pulled).to.be.lessThan(12 * MIB);
-    daemon.clock.move(59_000);
+    daemon.clock.advance(59_000);
     ws.resume();
     await eventually(() => got === FLOOD, 'all output is there', 15_000);
     expect(hash.digest('hex')).to.equal(digest(output));
@@ -55,9 +55,9 @@ describe('back-pressure of a terminal', () => {
     ws.pause();
     terminal.print(Buffer.alloc(FLOOD));
     await standstill(terminal);
-    daemon.clock.move(59_999);
+    daemon.clock.advance(59_999);
     expect(terminal.closes).to.equal(0);
-    daemon.clock.move(1);
+    daemon.clock.advance(1);
     expect(terminal.closes).to.be.greaterThan(0);
     const closing = closeOf(ws);
     ws.resume();
@@ -69,16 +69,16 @@ describe('back-pressure of a terminal', () => {
     ws.pause();
     terminal.print(Buffer.alloc(3 * FLOOD));
     await standstill(terminal);
-    daemon.clock.move(50_000);
+    daemon.clock.advance(50_000);
     const before = terminal.pulled;
     ws.resume();
     await eventually(() => terminal.pulled > before + MIB, 'the reader goes on');
     ws.pause();
     await standstill(terminal);
     expect(terminal.pulled, 'the flood was long enough').to.be.lessThan(3 * FLOOD);
-    daemon.clock.move(50_000);
+    daemon.clock.advance(50_000);
     expect(terminal.closes).to.equal(0);
-    daemon.clock.move(10_000);
+    daemon.clock.advance(10_000);
     expect(terminal.closes).to.be.greaterThan(0);
   });
 
@@ -87,11 +87,11 @@ describe('back-pressure of a terminal', () => {
     ws.pause();
     terminal.print(Buffer.alloc(FLOOD));
     await standstill(terminal);
-    daemon.clock.move(63_000);
+    daemon.clock.advance(63_000);
     const closing = closeOf(ws);
     ws.resume();
     expect((await closing).code).to.be.oneOf([1006, 4008]);
-    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
+    await eventually(() => daemon.clock.waiting === 0, 'no timer is left');
   });
 
   it('sends all output and the exit code to a slow reader after the shell ended', async () => {
@@ -106,7 +106,7 @@ describe('back-pressure of a terminal', () => {
     terminal.print(Buffer.alloc(FLOOD));
     terminal.exitWith(0);
     await standstill(terminal);
-    daemon.clock.move(30_000);
+    daemon.clock.advance(30_000);
     const closing = closeOf(ws);
     ws.resume();
     expect((await closing).code).to.equal(1000);
@@ -122,7 +122,7 @@ describe('back-pressure of a terminal', () => {
     await settled('the input', () => ws.bufferedAmount);
     expect(ws.bufferedAmount, 'the client has to wait').to.be.greaterThan(MIB);
     expect(terminal.stream.writableLength).to.be.lessThan(MIB);
-    daemon.clock.move(120_000);
+    daemon.clock.advance(120_000);
     expect(terminal.closes, 'silence that is of our own making is not death').to.equal(0);
     terminal.drain();
     await eventually(() => terminal.typedBytes === FLOOD, 'all input is there', 15_000);
@@ -154,21 +154,21 @@ describe('back-pressure of a terminal', () => {
     terminal.print('the last words');
     terminal.exitWith(0);
     await eventually(() => terminal.closes > 0, 'the terminal is given back');
-    daemon.clock.move(59_999);
+    daemon.clock.advance(59_999);
     expect(daemon.connections()).to.equal(1);
-    daemon.clock.move(1);
+    daemon.clock.advance(1);
     await eventually(() => daemon.connections() === 0, 'the connection is cut');
   });
 
   it('does not wait for what the shell left behind with the terminal open', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     const closing = closeOf(ws);
-    const before = daemon.clock.pending;
+    const before = daemon.clock.waiting;
     terminal.held = true;
     terminal.print('from the shell');
     terminal.exitWith(0);
-    await eventually(() => daemon.clock.pending > before, 'the session looks for more output');
-    daemon.clock.move(250);
+    await eventually(() => daemon.clock.waiting > before, 'the session looks for more output');
+    daemon.clock.advance(250);
     expect((await closing).code).to.equal(1000);
   });
 });
@@ -183,7 +183,7 @@ describe('a peer that is silent', () => {
     let pings = 0;
     ws.on('ping', () => { pings += 1; });
     for (let round = 1; round <= 5; round += 1) {
-      daemon.clock.move(20_000);
+      daemon.clock.advance(20_000);
       await eventually(() => pings === round, 'the ping is there');
       ws.send('.'); // what comes after the pong shows that the pong was read
       await eventually(() => terminal.typedBytes === round, 'the answer was read');
@@ -193,18 +193,18 @@ describe('a peer that is silent', () => {
 
   it('is cut after 30 s when it is dead', async () => {
     const { terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
-    daemon.clock.move(29_999);
+    daemon.clock.advance(29_999);
     expect(terminal.closes).to.equal(0);
-    daemon.clock.move(1);
+    daemon.clock.advance(1);
     await eventually(() => terminal.closes > 0, 'the terminal is given back');
-    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
+    await eventually(() => daemon.clock.waiting === 0, 'no timer is left');
   });
 
   it('is cut in 30 s after its last pong, also with some output on its way', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', [], { autoPong: false });
     ws.pause();
     terminal.print(Buffer.alloc(32 * 1024));
-    daemon.clock.move(30_000);
+    daemon.clock.advance(30_000);
     await eventually(() => terminal.closes > 0, 'the terminal is given back');
   });
 
@@ -213,9 +213,9 @@ describe('a peer that is silent', () => {
     ws.pause();
     terminal.print(Buffer.alloc(256 * 1024)); // all of it fits into the kernel
     await eventually(() => terminal.pulled === 256 * 1024, 'the output went out');
-    daemon.clock.move(79_999);
+    daemon.clock.advance(79_999);
     expect(terminal.closes).to.equal(0);
-    daemon.clock.move(1);
+    daemon.clock.advance(1);
     expect(terminal.closes).to.be.greaterThan(0);
     const closing = once(ws, 'close');
     ws.resume();

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { Liveness } from '../../src/http/terminal-liveness.ts';
-import { MovedClock } from './terminal-support.ts';
+import { TestClock } from '../support/test-clock.ts';
 
 describe('the liveness of a terminal’s peer', () => {
-  let clock: MovedClock;
+  let clock: TestClock;
   let said: string[];
   let liveness: Liveness;
   beforeEach(() => {
-    clock = new MovedClock();
+    clock = new TestClock();
     said = [];
     const at = clock.now();
     const note = (what: string) => (): void => void said.push(`${what} ${(clock.now() - at) / 1_000}`);
@@ -17,84 +17,84 @@ describe('the liveness of a terminal’s peer', () => {
 
   it('pings every 20 s while it is answered', () => {
     for (let i = 0; i < 3; i += 1) {
-      clock.move(20_000);
+      clock.advance(20_000);
       liveness.heard('pong');
     }
     expect(said).to.deep.equal(['ping 20', 'ping 40', 'ping 60']);
   });
 
   it('is dead 10 s after an unanswered ping, and says so once', () => {
-    clock.move(600_000);
+    clock.advance(600_000);
     expect(said).to.deep.equal(['ping 20', 'dead 30']);
   });
 
   it('takes any frame for an answer', () => {
-    clock.move(25_000);
+    clock.advance(25_000);
     liveness.heard('frame');
-    clock.move(10_000);
+    clock.advance(10_000);
     expect(said).to.deep.equal(['ping 20']);
   });
 
   it('is stalled 60 s after output began to wait', () => {
-    clock.move(5_000);
+    clock.advance(5_000);
     liveness.congested();
-    clock.move(600_000);
+    clock.advance(600_000);
     expect(said).to.deep.equal(['stalled 65']);
   });
 
   it('counts from the last of the waiting output that was taken', () => {
     liveness.congested();
-    clock.move(50_000);
+    clock.advance(50_000);
     liveness.progressed();
-    clock.move(59_999);
+    clock.advance(59_999);
     expect(said).to.deep.equal([]);
-    clock.move(1);
+    clock.advance(1);
     expect(said).to.deep.equal(['stalled 110']);
   });
 
   it('does not take input for progress of the output', () => {
     liveness.congested();
-    clock.move(50_000);
+    clock.advance(50_000);
     liveness.heard('frame');
-    clock.move(10_000);
+    clock.advance(10_000);
     expect(said).to.deep.equal(['stalled 60']);
   });
 
   it('is dead, not stalled, when little output was on its way', () => {
     liveness.sent(64 * 1024);
-    clock.move(30_000);
+    clock.advance(30_000);
     expect(said).to.deep.equal(['ping 20', 'dead 30']);
   });
 
   it('is stalled, not dead, when much output was on its way', () => {
     liveness.sent(64 * 1024 + 1);
-    clock.move(80_000);
+    clock.advance(80_000);
     expect(said).to.deep.equal(['ping 20', 'stalled 80']);
   });
 
   it('knows by a pong what was read before it', () => {
     liveness.sent(1_000_000);
-    clock.move(20_000);
+    clock.advance(20_000);
     liveness.heard('pong');
-    clock.move(30_000);
+    clock.advance(30_000);
     expect(said).to.deep.equal(['ping 20', 'ping 40', 'dead 50']);
   });
 
   it('judges no silence while we do not listen, and gives a fresh 10 s after', () => {
-    clock.move(21_000);
+    clock.advance(21_000);
     liveness.deaf();
-    clock.move(300_000);
+    clock.advance(300_000);
     expect(said).to.deep.equal(['ping 20']);
     liveness.listening();
-    clock.move(9_999);
+    clock.advance(9_999);
     expect(said).to.deep.equal(['ping 20']);
-    clock.move(20_000);
+    clock.advance(20_000);
     expect(said).to.have.length(2);
     expect(said[1]).to.match(/^dead /);
   });
 
   it('leaves no timer behind', () => {
     liveness.stop();
-    expect(clock.pending).to.equal(0);
+    expect(clock.waiting).to.equal(0);
   });
 });

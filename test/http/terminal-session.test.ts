@@ -102,7 +102,7 @@ describe('a terminal over WebSocket', () => {
       for (let i = 1; i <= 101; i += 1) ws.send(`{"type":"resize","cols":${i},"rows":1}`);
       await eventually(() => heard.frames.length === 1, 'the error is there');
       expect(terminal.sizes).to.have.length(100);
-      daemon.clock.move(1_000);
+      daemon.clock.advance(1_000);
       ws.send('{"type":"resize","cols":500,"rows":1}');
       await eventually(() => terminal.sizes.at(-1) === '500x1', 'it is taken again');
     });
@@ -112,8 +112,8 @@ describe('a terminal over WebSocket', () => {
       const heard = listen(ws);
       const closing = closeOf(ws);
       terminal.exitWith(null);
-      await eventually(() => daemon.clock.pending >= 2, 'the session waits for the sandbox’s end');
-      daemon.clock.move(500);
+      await eventually(() => daemon.clock.waiting >= 2, 'the session waits for the sandbox’s end');
+      daemon.clock.advance(500);
       expect((await closing).code).to.equal(1011);
       expect(heard.frames).to.deep.equal([{ type: 'error', error: 'the link to the terminal was lost' }]);
     });
@@ -131,9 +131,9 @@ describe('a terminal over WebSocket', () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     const heard = listen(ws);
     const closing = closeOf(ws);
-    const before = daemon.clock.pending;
+    const before = daemon.clock.waiting;
     terminal.exitWith(137);
-    await eventually(() => daemon.clock.pending > before, 'the session waits for the sandbox’s end');
+    await eventually(() => daemon.clock.waiting > before, 'the session waits for the sandbox’s end');
     terminal.end();
     expect((await closing).code).to.equal(4004);
     expect(heard.frames).to.deep.equal([]);
@@ -145,14 +145,14 @@ describe('a terminal over WebSocket', () => {
     await daemon.stopTerminals();
     expect((await closing).code).to.equal(1012);
     expect(terminal.closes).to.be.greaterThan(0);
-    expect(daemon.clock.pending, 'timers left').to.equal(0);
+    expect(daemon.clock.waiting, 'timers left').to.equal(0);
   });
 
   it('cuts a client that does not follow the close of a stopping daemon', async () => {
     const { ws } = await attached(daemon);
     ws.pause();
     const stopping = daemon.stopTerminals();
-    daemon.clock.move(3_000);
+    daemon.clock.advance(3_000);
     await stopping;
   });
 
@@ -170,7 +170,7 @@ describe('a terminal over WebSocket', () => {
     const { ws, terminal } = await attached(daemon);
     ws.close();
     await eventually(() => terminal.closes > 0, 'the terminal is closed');
-    await eventually(() => daemon.clock.pending === 0, 'no timer is left');
+    await eventually(() => daemon.clock.waiting === 0, 'no timer is left');
   });
 
   it('counts traffic either way as activity, at most once a second', async () => {
@@ -179,7 +179,7 @@ describe('a terminal over WebSocket', () => {
     for (let i = 0; i < 50; i += 1) ws.send('x');
     await eventually(() => terminal.typedBytes === 50, 'all is typed');
     expect(terminal.touches).to.equal(1);
-    daemon.clock.move(1_000);
+    daemon.clock.advance(1_000);
     terminal.print('output');
     await eventually(() => heard.bytes.length > 0, 'the output is there');
     expect(terminal.touches).to.equal(2);

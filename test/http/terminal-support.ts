@@ -3,42 +3,10 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
-import type { Clock } from '../../src/contracts/clock.ts';
 import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
 import { quietLog } from '../support/quiet-log.ts';
-
-/** A clock that stands still until it is moved; what falls due on the way is called in order. */
-export class MovedClock implements Clock {
-  #now = 1_700_000_000_000;
-  #due: { at: number; call: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  at(moment: number, call: () => void): () => void {
-    const entry = { at: moment, call };
-    this.#due.push(entry);
-    return () => { this.#due = this.#due.filter((other) => other !== entry); };
-  }
-
-  move(milliseconds: number): void {
-    const until = this.#now + milliseconds;
-    for (;;) {
-      const next = this.#due.filter((entry) => entry.at <= until).sort((a, b) => a.at - b.at)[0];
-      if (!next) break;
-      this.#due = this.#due.filter((entry) => entry !== next);
-      this.#now = Math.max(this.#now, next.at);
-      next.call();
-    }
-    this.#now = until;
-  }
-
-  get pending(): number {
-    return this.#due.length;
-  }
-}
+import { TestClock } from '../support/test-clock.ts';
 
 /** A terminal in memory: `print` is the shell's output, `typed` what it got. With `full` it takes no input. */
 export class FakeTerminal {
@@ -133,7 +101,7 @@ export class FakeTerminal {
 }
 
 export interface TerminalDaemon {
-  readonly clock: MovedClock;
+  readonly clock: TestClock;
   readonly terminals: FakeTerminal[];
   /** Terminals asked for, also those refused. */
   readonly asked: OpenTerminalRequest[];
@@ -153,7 +121,7 @@ export const SANDBOX = '0190d4a5-7b1e-7c3a-9f00-1234567890ab';
 export const PATH = `/ws/clusters/local/sandboxes/${SANDBOX}/terminal`;
 
 export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promise<TerminalDaemon> => {
-  const clock = new MovedClock();
+  const clock = new TestClock();
   const server: Server = createServer();
   const sockets = new Set<Socket>();
   const clients: WebSocket[] = [];

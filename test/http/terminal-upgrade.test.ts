@@ -166,7 +166,7 @@ describe('upgrading to a terminal', () => {
     daemon.hold = new Promise((resolve) => { release = resolve; });
     const answering = rawUpgrade(daemon.port, `${PATH}?token=good`);
     await eventually(() => daemon.asked.length === 1, 'the terminal is asked for');
-    daemon.clock.move(10_000);
+    daemon.clock.advance(10_000);
     expect((await answering).status).to.equal(503);
     release();
     await eventually(() => (daemon.terminals[0]?.closes ?? 0) > 0, 'the late terminal is closed');
