@@ -103,7 +103,8 @@ describe('the contract: pools', () => {
 
   it('of 16 at once with one name one is made', async () => {
     const answers = await Promise.all(Array.from({ length: 16 }, () => create('mine', { replicas: 0 })));
-    expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, ...Array.from({ length: 15 }, () => 409)]);
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+    expect(answers.filter(({ status }) => status === 409)).to.have.length(15);
   });
 
   it('GET, PUT and DELETE say the same of an unknown, a foreign and a malformed name', async () => {

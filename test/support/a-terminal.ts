@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import { WebSocket, type ClientOptions } from 'ws';
+import type { DaemonUnderTest } from './a-daemon.ts';
+import { within } from './a-daemon.ts';
+import type { HttpClient } from './http-client.ts';
+
+export interface TerminalWishes {
+  readonly cols?: number;
+  readonly rows?: number;
+  /** Subprotocols to offer. */
+  readonly protocols?: readonly string[];
+  /** Instead of a fresh one. */
+  readonly token?: string;
+  /** Whether the token travels in the URL, as by default, or in what `protocols` says. */
+  readonly tokenInUrl?: boolean;
+  readonly cluster?: string;
+  readonly options?: ClientOptions;
+}
+
+/** What a refused upgrade was answered. */
+export class UpgradeRefused extends Error {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Readonly<Record<string, unknown>>;
+
+  constructor(response: IncomingMessage, text: string) {
+    super(`the upgrade was answered ${response.statusCode}: ${text}`);
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    this.body = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  }
+}
+
+/** A WebSocket terminal as any client would open one; keeps all that came. */
+export class TerminalUnderTest {
+  readonly socket: WebSocket;
+  /** Text frames, parsed. */
+  readonly frames: Readonly<Record<string, unknown>>[] = [];
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  #output = '';
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    this.closed = new Promise((resolve) => { socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })); });
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.#output += data.toString('latin1');
+      else this.frames.push(JSON.parse(data.toString()) as Readonly<Record<string, unknown>>);
+    });
+  }
+
+  /** Rejects with UpgradeRefused. */
+  static async open(daemon: DaemonUnderTest, client: HttpClient, id: string, wishes: TerminalWishes = {}): Promise<TerminalUnderTest> {
+    const token = wishes.token ?? await tokenFor(client, id);
+    const query = new URLSearchParams({
+      ...(wishes.tokenInUrl === false ? {} : { token }),
+      ...(wishes.cols === undefined ? {} : { cols: String(wishes.cols) }), ...(wishes.rows === undefined ? {} : { rows: String(wishes.rows) }),
+    });
+    const url = `ws://127.0.0.1:${daemon.run.port}/ws/clusters/${wishes.cluster ?? 'local'}/sandboxes/${id}/terminal?${query.toString()}`;
+    const socket = new WebSocket(url, [...wishes.protocols ?? []], { perMessageDeflate: false, ...wishes.options });
+    const terminal = new TerminalUnderTest(socket);
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve);
+      socket.on('error', reject);
+      socket.once('unexpected-response', (_request, response: IncomingMessage) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; });
+        response.once('end', () => reject(new UpgradeRefused(response, text)));
+      });
+    });
+    return terminal;
+  }
+
+  /** All output so far; a byte is a character. */
+  get output(): string { return this.#output; }
+
+  type(text: string): void { this.socket.send(Buffer.from(text)); }
+  control(frame: object): void { this.socket.send(JSON.stringify(frame)); }
+
+  shows(what: RegExp | string, withinMs = 10_000): Promise<string> {
+    return within(withinMs, `the terminal shows ${String(what)}; it shows ${JSON.stringify(this.#output.slice(-500))}`, () => {
+      const found = typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
+      return found ? this.#output : undefined;
+    });
+  }
+
+  /** What a command prints, run in the terminal's shell. */
+  async ask(command: string): Promise<string> {
+    const mark = Math.random().toString(36).slice(2);
+    // The quotes tell what is printed from the typed line, which is echoed, maybe twice.
+    this.type(`echo 'be'gin${mark}; ${command}; echo 'en'd${mark}\n`);
+    const shown = (await this.shows(`end${mark}`)).replaceAll(/\r|\u001b\[\?2004[hl]/g, '');
+    return shown.slice(shown.indexOf(`begin${mark}\n`) + `begin${mark}\n`.length, shown.indexOf(`end${mark}`));
+  }
+
+  async hangUp(): Promise<void> {
+    this.socket.close();
+    await this.closed;
+  }
+}
+
+export const tokenFor = async (client: HttpClient, id: string): Promise<string> => {
+  const answer = await client.post(`/sandboxes/${id}/exec-token`, {});
+  if (answer.json.token === undefined) throw new Error(`exec-token answered ${answer.status}: ${answer.text}`);
+  return answer.json.token;
+};
