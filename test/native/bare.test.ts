@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { skipBecause } from '../support/skip-because.ts';
 import { asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, readable, startTimeOf, statusOf, until, within, writable, type Collected, type Ended, type OrderTokens, type Workshop } from './support.ts';
 
 const IDS: OrderTokens = [['uid', String(hostUid)], ['gid', String(hostUid)]];
@@ -86,7 +87,9 @@ describe('the launcher without a sandbox', function () {
     const { pid, output } = await start(folders, [['rlimit', 'nofile', '100', '200']], command('sleep', '60'));
     const joined = launch('join', joinOrder(pid, folders, command('sh', '-c', 'echo $$; exec sleep 60')));
     await joined.output.shows('\n');
-    const other = Number(readFileSync(`/proc/${joined.child.pid}/task/${joined.child.pid}/children`, 'utf8').trim());
+    const children = (): string => readFileSync(`/proc/${joined.child.pid}/task/${joined.child.pid}/children`, 'utf8').trim();
+    await until(() => /^\d+$/.test(children()), 'the command alone is left');
+    const other = Number(children());
 
     for (const each of [pid, other]) {
       const status = statusOf(each);
@@ -130,7 +133,7 @@ describe('the launcher without a sandbox', function () {
   });
 
   it('refuses a bare command root\'s uid', async function () {
-    if (!asRoot) this.skip();
+    if (!asRoot) skipBecause(this, 'needs root');
     const { pid } = await start(command('sleep', '60'));
 
     expect(await join(pid, [['insideuid', '0']], command('true'))).to.include({ code: 125 });
