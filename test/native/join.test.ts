@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync } from 'node:fs';
+import { skipBecause } from '../support/skip-because.ts';
 import { asRoot, collect, exec, insideUid, joinOrder, joinSandbox, makeCgroups, openWorkshop, orderFile, orderText, processesIn, startSandbox, startTimeOf, statusOf, until, within, writable, type Ended, type JoinOptions, type OrderTokens, type Sandbox, type Workshop } from './support.ts';
 
 describe('launcher join', function () {
@@ -57,7 +58,7 @@ describe('launcher join', function () {
   });
 
   it('drops the supplementary groups of whoever joins', async function () {
-    if (!asRoot) this.skip();
+    if (!asRoot) skipBecause(this, 'needs root');
 
     const ended = await run(['grep', '^Groups:', '/proc/self/status'], { through: ['setpriv', '--groups', '4,27'] });
 

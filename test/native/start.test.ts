@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { openSync, closeSync, readFileSync } from 'node:fs';
+import { skipBecause } from '../support/skip-because.ts';
 import { asRoot, collect, exec, hostUid, makeCgroups, openWorkshop, orderText, processesIn, startOrder, startSandbox, startTimeOf, statusOf, until, within, writable, type Ended, type OrderTokens, type Sandbox, type SandboxOptions, type Workshop } from './support.ts';
 
 /** A uid that the launcher itself is started under, where the tests may choose. */
@@ -76,7 +77,7 @@ describe('launcher start', function () {
   });
 
   it('drops the supplementary groups of whoever starts it', async function () {
-    if (!asRoot) this.skip();
+    if (!asRoot) skipBecause(this, 'needs root');
     const sandbox = await start({ command: ['sleep', '60'], through: ['setpriv', '--groups', '4,27'] });
 
     for (const pid of processesIn(sandbox)) expect(hardening(pid).groups).to.equal('');

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawn as spawnTerminal, type IPty } from 'node-pty';
+import { skipBecause } from '../support/skip-because.ts';
 import { asRoot, joinOrder, openWorkshop, orderFile, processesIn, startSandbox, startTimeOf, statusOf, until, within, type Sandbox, type Workshop } from './support.ts';
 
 const LAST_PID = '/proc/sys/kernel/ns_last_pid';
@@ -128,7 +129,8 @@ describe('launcher join on a terminal', function () {
   });
 
   it('signals no stranger whose group has the number of a foreground that is gone', async function () {
-    if (!asRoot || !existsSync(LAST_PID)) return this.skip();
+    if (!asRoot) skipBecause(this, 'needs root');
+    if (!existsSync(LAST_PID)) skipBecause(this, 'this kernel does not let the next pid be chosen');
     const terminal = open(['perl', '-e', STALE_FOREGROUND]);
     await terminal.shows('stale');
     const shell = await commandOf(terminal.pty, 'perl');
