@@ -2,7 +2,9 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { nameOf } from '../../src/embedded/spawner/protocol.ts';
 import { DaemonUnderTest, within } from './a-daemon.ts';
+import { Dice } from './hostile-values.ts';
 import type { HttpClient } from './http-client.ts';
+import { clear, stocked } from './on-a-daemon.ts';
 
 /** What a kill may never cause, counted over all rounds. All zero is the promise. */
 export interface Damage {
@@ -38,13 +40,14 @@ const HEAL_MS = 10_000;
  * became of everything that had been acknowledged.
  */
 export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
-  const random = randomFrom(seed);
+  const dice = new Dice(seed);
+  const random = (): number => dice.next();
   const damage: Mutable<Damage> = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] };
   const everClaimed = new Set<string>();
   const daemon = await DaemonUnderTest.start(['--default-pool-replicas', String(POOL), '--log-level', 'error']);
   try {
     for (let round = 0; round < rounds; round++) {
-      await stocked(daemon.client());
+      await stocked(daemon.client(), POOL);
       const victim = (['daemon', 'spawner', 'both'] as const)[Math.floor(random() * 3)] ?? 'both';
       const load = new Load(daemon, everClaimed);
       load.begin(random);
@@ -195,26 +198,4 @@ const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> =>
   if (victim !== 'spawner') await daemon.kill();
 };
 
-const stocked = (client: HttpClient) =>
-  within(HEAL_MS, 'a full pool', async () => {
-    const { json } = await client.get('/sandboxpools/default');
-    return (json.template?.['status'] as { idleReplicas?: number } | undefined)?.idleReplicas === POOL || undefined;
-  });
-
-const clear = async (client: HttpClient): Promise<void> => {
-  const { json } = await client.get('/sandboxes?phase=Running&limit=1000');
-  await Promise.all((json.items ?? []).map((item) => client.delete(`/sandboxes/${String(item['sandboxId'])}`)));
-};
-
 const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
-
-/** Mulberry32: small, and the same for the same seed. */
-const randomFrom = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6D2B79F5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};

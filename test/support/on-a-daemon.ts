@@ -69,7 +69,7 @@ export const giveBack = async (client: HttpClient, id: string): Promise<void> =>
 /** Ends all that the client holds. */
 export const clear = async (client: HttpClient): Promise<void> => {
   const { json } = await client.get('/sandboxes?phase=Running&limit=1000');
-  for (const item of json.items ?? []) await client.delete(`/sandboxes/${String(item['sandboxId'])}`);
+  await Promise.all((json.items ?? []).map((item) => client.delete(`/sandboxes/${String(item['sandboxId'])}`)));
 };
 
 /** The finished record of a sandbox, once there is one. */
