@@ -24,6 +24,8 @@ export interface Cgroups {
 const ROOT = '/sys/fs/cgroup';
 const CPU_PERIOD_US = 100_000;
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
+/** Of the machine's process numbers all sandboxes together get at most this part. */
+const PIDS_SHARE = 3 / 4;
 
 /** The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives. `name` is our folder's. */
 export const findCgroups = (name: string): Cgroups => {
@@ -92,6 +94,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   const controllers = readFileSync(join(base, 'cgroup.subtree_control'), 'utf8').trim().split(' ');
   const missing = V1_CONTROLLERS.filter((controller) => !controllers.includes(controller));
   if (missing.includes('memory') && missing.includes('pids')) return undefined;
+  limitAllProcesses(base);
   return {
     level: 'cgroup-v2',
     warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
@@ -141,6 +144,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   }
   if (!bases.has('memory') && !bases.has('pids')) return undefined;
   const missing = V1_CONTROLLERS.filter((controller) => !bases.has(controller));
+  limitAllProcesses(bases.get('pids'));
   return {
     level: 'cgroup-v1',
     warnings: missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
@@ -154,6 +158,13 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
     all: () => foldersIn([...bases.values()]),
     remove: () => { removeCgroups([...bases.values()]); },
   };
+};
+
+/** However many sandboxes there are, the machine and the daemon can still start processes. */
+const limitAllProcesses = (base: string | undefined): void => {
+  if (base === undefined) return;
+  const numbers = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
+  writeWherePresent(join(base, 'pids.max'), String(Math.floor(numbers * PIDS_SHARE)));
 };
 
 const limitMemory = (folder: string, bytes: number): void => {
