@@ -98,7 +98,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     const outer = Object.values(networkInterfaces()).flat().find((found) => found && !found.internal && found.family === 'IPv4');
     return [
       ...[dataDir, join(dataDir, 'keys'), join(dataDir, 'keys', 'tenant.key'), join(dataDir, 'keys', 'pepper'), join(dataDir, 'sandpool.db'), join(dataDir, 'run', neighbour), open,
-        join('/run', nameOf(dataDir)), '/etc/shadow', '/root', '/home/root', '/var', '/boot', '/sys/kernel', '/dev/sda', '/dev/vda', '/dev/pts/0', '/dev/pts/1', '/dev/tty', '/dev/console',
+        join('/var/lib', nameOf(dataDir)), '/etc/shadow', '/root', '/home/root', '/var', '/boot', '/sys/kernel', '/dev/sda', '/dev/vda', '/dev/pts/0', '/dev/pts/1', '/dev/tty', '/dev/console',
         ...pids.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/fd`, `/proc/${pid}/root`])].flatMap((path) => ['read', path]),
       ...[join(dataDir, 'sandpool.db'), join(dataDir, 'keys', 'tenant.key'), '/etc/passwd', '/proc/sys/kernel/hostname'].flatMap((path) => ['write', path]),
       ...[join(dataDir, 'spawner.sock'), '/run/docker.sock', '/var/run/docker.sock', '/run/containerd/containerd.sock', '/run/dbus/system_bus_socket', '/run/systemd/private'].flatMap((path) => ['unix', path]),

@@ -101,9 +101,9 @@ describe('the life of a real sandbox', function () {
     const other = await aWatchedDriver();
     await other.launched();
     const name = nameOf(other.dataDir);
-    expect(existsSync(`/run/${name}`) || existsSync(join(other.dataDir, 'rootfs'))).to.equal(true);
+    expect(existsSync(`/var/lib/${name}`) || existsSync(join(other.dataDir, 'rootfs'))).to.equal(true);
     await other.close();
-    expect(existsSync(`/run/${name}`)).to.equal(false);
+    expect(existsSync(`/var/lib/${name}`)).to.equal(false);
     expect(existsSync(`/sys/fs/cgroup/pids/${name}`)).to.equal(false);
   });
 
