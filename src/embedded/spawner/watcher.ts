@@ -30,6 +30,9 @@ export class Watcher {
   start(): void {
     const child = spawn(this.#launcherPath, ['watch'], { stdio: ['pipe', 'pipe', 'ignore'], env: {}, cwd: '/' });
     this.#process = child;
+    child.once('error', (error) => this.#ended(child, error.message));
+    if (child.stdio === undefined) return; // for want of descriptors: an error follows, and another try
+    child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
     let rest = '';
     child.stdout.setEncoding('latin1').on('data', (text: string) => {
       const lines = (rest + text).split('\n');
@@ -37,8 +40,6 @@ export class Watcher {
       for (const line of lines) this.#hear(line);
     });
     child.stdin.on('error', () => {});
-    child.once('error', (error) => this.#ended(child, error.message));
-    child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
     for (const [key, watched] of this.#watched) this.#tell(key, watched);
   }
 

@@ -8,18 +8,29 @@ const shortOf = (spare: number, code: string): string => {
     import { openSync, closeSync, readdirSync } from 'node:fs';
     import { Pty } from ${path('pty')};
     import { Execution } from ${path('execution')};
+    import { Watcher } from ${path('watcher')};
     const never = () => { throw new Error('an event came'); };
     const pty = () => new Pty({ file: '/bin/true', args: [], order: Buffer.alloc(0), cols: 80, rows: 24 }, { output() {}, taken() {}, exited() {} });
     const place = { init: { pid: 1, startTime: '1' }, cgroups: [], env: {}, workingDir: '/', bare: undefined };
     const execution = () => new Execution('/bin/true', place, { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 }, { output: never, exited: never, failed: never });
+    const watcher = async () => {
+      // Its complaint makes room. What it starts is no launcher, and ends at once: that it was tried again is enough.
+      let complaints = 0;
+      const warn = () => { complaints += 1; for (const fd of held.splice(0, 20)) closeSync(fd); };
+      const watcher = new Watcher('/bin/true', { info() {}, error() {}, warn });
+      watcher.start();
+      for (const until = performance.now() + 5_000; complaints < 2 && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+      watcher.stop();
+      return complaints < 2 ? 'never tried again' : 'tried again';
+    };
     await new Promise((resolve) => pty().constructor && setTimeout(resolve, 300)); // what is loaded late is loaded
     const held = [];
     const fill = () => { try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {} };
     fill();
     for (let at = 0; at < ${spare}; at += 1) closeSync(held.pop());
-    const tried = (make) => { try { make(); return 'made'; } catch (error) { return error.message; } };
+    const tried = async (make) => { try { const made = await make(); return typeof made === 'string' ? made : 'made'; } catch (error) { return error.message; } };
     ${code}
-    const answer = tried(make);
+    const answer = await tried(make);
     await new Promise((resolve) => setTimeout(resolve, 50));
     const before = held.length;
     fill();
@@ -36,6 +47,10 @@ describe('a spawner whose descriptors are all in use', function () {
 
   it('refuses a terminal, lives on, and keeps no descriptor of it', () => {
     expect(shortOf(3, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 3]));
+  });
+
+  it('starts what watches processes once there are some again', () => {
+    expect(shortOf(1, 'const make = watcher;')).to.match(/^\["tried again",/);
   });
 
   it('refuses a command, lives on, and keeps no descriptor of it', () => {
