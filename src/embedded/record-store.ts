@@ -2,6 +2,7 @@ import { RecordExists, type Records, type RecordStore } from '../contracts/recor
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { Database } from './database.ts';
+import { revisionNumber } from './revision-number.ts';
 
 /** Templates, pools and API keys in SQLite. A revision is a whole number that no other record of the file ever had. */
 export const sqliteRecordStore = (database: Database): RecordStore => ({
@@ -27,12 +28,12 @@ const recordsOf = <T extends { readonly revision: Revision }>(
       return { ...record, revision: String(row[0]) } as T;
     },
     update: async (record) => {
-      const [row] = await database.run(`${kind}.update`, bodyOf(record), keyOf(record), numberOf(record.revision));
+      const [row] = await database.run(`${kind}.update`, bodyOf(record), keyOf(record), revisionNumber(record.revision));
       if (!row) throw conflict(record);
       return { ...record, revision: String(row[0]) };
     },
     remove: async (record) => {
-      const [row] = await database.run(`${kind}.remove`, keyOf(record), numberOf(record.revision));
+      const [row] = await database.run(`${kind}.remove`, keyOf(record), revisionNumber(record.revision));
       if (!row) throw conflict(record);
     },
   };
@@ -40,6 +41,3 @@ const recordsOf = <T extends { readonly revision: Revision }>(
 
 /** The whole record but its revision, which has a column of its own. */
 const bodyOf = (record: object): string => JSON.stringify({ ...record, revision: undefined });
-
-/** A revision that isn't one of ours matches nothing. */
-const numberOf = (revision: Revision): number => (/^\d{1,15}$/.test(revision) ? Number(revision) : -1);

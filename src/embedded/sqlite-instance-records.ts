@@ -4,6 +4,7 @@ import type { InstanceDefinition } from '../model/template.ts';
 import type { Database } from './database.ts';
 import type { Row } from './database-protocol.ts';
 import type { InstanceRecords, StoredInstance } from './instance-records.ts';
+import { revisionNumber } from './revision-number.ts';
 
 /** The instance table in SQLite. Revisions count an instance's writes; an id is never born twice. */
 export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
@@ -26,10 +27,10 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     return onlyRecord(await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)), id);
   },
   claim: async (id, { owner, claimedAt, idleTimeoutMs, maxLifetimeMs }, seen) =>
-    onlyRecord(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs, maxLifetimeMs, id, numberOf(seen)), id),
-  amend: async (id, idleTimeoutMs, seen) => onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, numberOf(seen)), id),
+    onlyRecord(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs, maxLifetimeMs, id, revisionNumber(seen)), id),
+  amend: async (id, idleTimeoutMs, seen) => onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
-    const gone = await database.run('instances.retire', id, numberOf(seen));
+    const gone = await database.run('instances.retire', id, revisionNumber(seen));
     if (gone.length === 0) throw moved(id);
   },
   release: async (id, end) => {
@@ -51,9 +52,6 @@ const onlyRecord = ([row]: readonly Row[], id: string): InstanceRecord => {
 };
 
 const moved = (id: string): RecordConflict => new RecordConflict(`instance ${id} has moved on or is gone`);
-
-/** A revision that isn't one of ours matches nothing. */
-const numberOf = (revision: string): number => (/^\d{1,15}$/.test(revision) ? Number(revision) : -1);
 
 const storedOf = ([seq, ...columns]: Row): { readonly seq: number; readonly stored: StoredInstance } => ({
   seq: Number(seq),
