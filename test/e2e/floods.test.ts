@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { existsSync, readdirSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
+import { cgroupOf, initOf, processesBeside } from '../support/seen-from-the-host.ts';
+
+const MIB = 2 ** 20;
+/** Of one sandbox: as the configuration's default has it. */
+const PIDS_MAX = 256;
+/** What a neighbour's echo may take while this machine runs other tests as well. */
+const PATIENCE_MS = 3_000;
+
+interface Flood {
+  readonly what: string;
+  /** Goes on until it is killed. */
+  readonly command: string;
+  /** Whether it is in full spate: without, the test shows nothing. */
+  readonly isInSpate: (client: HttpClient, id: string, pids: readonly number[]) => Promise<boolean> | boolean;
+}
+
+const fills = (path: string): Flood => ({
+  what: `writes without end to ${path}`,
+  command: `while :; do cat /dev/zero > ${path}/flood-$$; sleep 0.05; done`,
+  isInSpate: async (client, id) => / 100%/.test((await run(client, id, `df -P ${path}`)).stdout),
+});
+
+const FLOODS: readonly Flood[] = [
+  { what: 'forks without end', command: 'bomb() { bomb | bomb & }; while :; do bomb; done', isInSpate: (_client, _id, pids) => pids.length > PIDS_MAX * 0.6 },
+  {
+    what: 'takes memory without end', command: 'while :; do tail /dev/zero || echo killed >> /tmp/killed; done',
+    isInSpate: async (client, id) => (await run(client, id, 'cat /tmp/killed')).stdout.startsWith('killed'),
+  },
+  fills('/tmp'), fills('/home/sandbox'), fills('/dev/shm'),
+  {
+    what: 'fills a folder with empty files', command: 'mkdir /tmp/many; cd /tmp/many; i=0; while i=$((i+1)); do : > $i-$$; done',
+    isInSpate: async (client, id) => Number((await run(client, id, 'ls -U /tmp/many | wc -l')).stdout) > 10_000,
+  },
+];
+
+describe('a sandbox that floods the machine', function () {
+  this.timeout(40_000);
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+  let neighbour: string;
+
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3']);
+    client = daemon.client();
+    await stocked(client, 3);
+  });
+
+  beforeEach(async () => {
+    neighbour = await claim(client);
+  });
+
+  afterEach(() => clear(client));
+
+  after(() => daemon.dispose());
+
+  /** Bytes in use where a sandbox could leave something on the host. */
+  const used = (): number => ['/', daemon.dataDir, '/dev/shm', '/run'].filter((path) => existsSync(path))
+    .reduce((sum, path) => { const { blocks, bfree, bsize } = statfsSync(path); return sum + (blocks - bfree) * bsize; }, 0);
+
+  for (const { what, command, isInSpate } of FLOODS) {
+    it(`that ${what} harms neither its neighbour nor the daemon, and can be deleted with all its own`, async () => {
+      const id = await claim(client);
+      const before = used();
+      const init = initOf(daemon.dataDir, id);
+      const cgroups = cgroupOf(init).split('\n').filter((line) => line.includes(id)).map((line) => line.split(':'));
+      const flood = client.post(`/sandboxes/${id}/exec`, { command, timeoutSeconds: 60 }).catch((error: unknown) => error);
+      await within(20_000, 'it floods', async () => await isInSpate(client, id, processesBeside(init)) || undefined);
+
+      for (let round = 0; round < 20; round++) {
+        const startedAt = performance.now();
+        const ran = await run(client, neighbour, `echo ${round}`, { timeoutSeconds: 10 });
+        expect(ran).to.include({ stdout: `${round}\n`, exitCode: 0 });
+        expect(performance.now() - startedAt, 'the echo\'s time').to.be.below(PATIENCE_MS);
+        expect((await client.get('/readyz')).status).to.equal(200);
+      }
+      expect(processesBeside(init).length).to.be.at.most(PIDS_MAX);
+
+      const startedAt = performance.now();
+      expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
+      await within(10_000, 'it is no more', async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+      expect(performance.now() - startedAt).to.be.below(10_000);
+      await flood;
+      expect(processesBeside(init)).to.deep.equal([]);
+      expect(readdirSync(join(daemon.dataDir, 'run')).filter((name) => name.includes(id))).to.deep.equal([]);
+      for (const [, controllers, path] of cgroups) expect(existsSync(join('/sys/fs/cgroup', controllers ?? '', path ?? '')), `cgroup ${path}`).to.equal(false);
+      expect(used() - before, 'bytes left on the host').to.be.below(256 * MIB);
+      expect((await run(client, neighbour, 'echo lives')).stdout).to.equal('lives\n');
+      await stocked(client, 2);
+    });
+  }
+});
