@@ -204,5 +204,5 @@ const writeWherePresent = (path: string, text: string): void => {
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
 const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
-//** Swap accounting may be absent or switched off. */
+/** Swap accounting may be absent or switched off. */
 const isRefused = (error: unknown): boolean => ['EOPNOTSUPP', 'EACCES', 'EPERM'].includes(String(codeOf(error)));
