@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
-import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 
 /** The record moved on since the revision that was seen, or is gone. Nothing was written. */
@@ -26,12 +26,6 @@ export class NotJoinable extends Error {
 /** The instance isn't there to be joined: it ended, or never started. */
 export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
-}
-
-export interface LaunchOrder {
-  /** The record as it is born, without its revision. */
-  readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
-  readonly definition: InstanceDefinition;
 }
 
 export interface ExecRequest {
@@ -94,7 +88,7 @@ export interface SandboxDriver {
    * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
    * comes as a fact. Rejects with OutcomeUnknown, or another error where nothing was made.
    */
-  launch(order: LaunchOrder): Promise<InstanceRecord>;
+  launch(birth: Birth): Promise<InstanceRecord>;
   /** Resolves once the claim is durable. Rejects with RecordConflict or OutcomeUnknown. */
   claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord>;
   /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
@@ -126,5 +120,3 @@ export interface DriverDescription {
   readonly warnings: readonly string[];
   readonly ready: boolean;
 }
-
-export type { InstanceFact, Vitals };

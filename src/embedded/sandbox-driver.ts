@@ -2,10 +2,10 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
   DefinitionRefused, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LaunchOrder, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
-import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import type { InstanceReport, SpawnerConfig } from './spawner/protocol.ts';
@@ -85,7 +85,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
   }
 
-  async launch({ record: unborn, definition }: LaunchOrder): Promise<InstanceRecord> {
+  async launch({ record: unborn, definition }: Birth): Promise<InstanceRecord> {
     this.check(definition);
     const { id } = unborn;
     const { record, found } = await this.#birth(unborn, definition);
@@ -143,7 +143,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     await this.#client.stop();
   }
 
-  async #birth(unborn: LaunchOrder['record'], definition: InstanceDefinition): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
+  async #birth(unborn: Birth['record'], definition: InstanceDefinition): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
     try {
       return { record: await this.#records.birth(unborn, definition), found: false };
     } catch (error) {

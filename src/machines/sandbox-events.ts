@@ -1,12 +1,5 @@
 import type { Revision } from '../model/identifiers.ts';
-import type { Claim, End, EndReason, FinishedSandbox, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
-import type { InstanceDefinition } from '../model/template.ts';
-
-/** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
-export interface Birth {
-  readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
-  readonly definition: InstanceDefinition;
-}
+import type { Birth, Claim, End, EndReason, FinishedSandbox, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 
 /** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
 export type SandboxInput =

@@ -1,7 +1,7 @@
-import type { End, InstanceRecord } from '../model/sandbox.ts';
+import type { Birth, End, InstanceRecord } from '../model/sandbox.ts';
 import { expiryOf } from '../model/claim-rules.ts';
 import { isOurDoing } from './sandbox-arithmetic.ts';
-import type { Birth, SandboxContext, SandboxEvent, SandboxInput } from './sandbox-events.ts';
+import type { SandboxContext, SandboxEvent, SandboxInput } from './sandbox-events.ts';
 
 /** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
 

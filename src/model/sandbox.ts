@@ -1,4 +1,5 @@
 import type { InstanceId, Revision } from './identifiers.ts';
+import type { InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
 /** On the wire; `Completed` is a finished sandbox. */
@@ -46,6 +47,12 @@ export interface InstanceRecord {
   readonly startupTimeoutMs: number;
   readonly claim?: Claim;
   readonly end?: End;
+}
+
+/** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
+export interface Birth {
+  readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
+  readonly definition: InstanceDefinition;
 }
 
 /** What the driver sees of the instance's process. */

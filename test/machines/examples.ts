@@ -1,11 +1,11 @@
 import { createActor, type Actor } from 'xstate';
-import type { Birth, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import type { SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER } from '../../src/model/pool.ts';
 import { poolMachine, type PoolContext, type PoolEvent, type PoolInput, type PoolIntent } from '../../src/machines/pool-machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pool.ts';
-import type { InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
 
 export { aClaim, ALICE } from '../support/instance-orders.ts';

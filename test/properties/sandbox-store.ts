@@ -1,5 +1,5 @@
-import type { Claim, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
-import type { Birth, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import type { Birth, Claim, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { SandboxIntent } from '../../src/machines/sandbox-events.ts';
 
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
-import type { Birth, SandboxEvent, SandboxInput } from '../../src/machines/sandbox-events.ts';
-import type { Claim } from '../../src/model/sandbox.ts';
+import type { SandboxEvent, SandboxInput } from '../../src/machines/sandbox-events.ts';
+import type { Birth, Claim } from '../../src/model/sandbox.ts';
 import { aBirth } from '../machines/examples.ts';
 import { SandboxReplica } from './sandbox-replica.ts';
 import { SandboxStore, type Call, type Landing, type Outcome } from './sandbox-store.ts';

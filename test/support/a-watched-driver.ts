@@ -1,6 +1,6 @@
-import type { ExecOutcome, ExecRequest, LaunchOrder } from '../../src/contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import type { EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
-import type { InstanceRecord } from '../../src/model/sandbox.ts';
+import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
 import { aSpawnedDriver, type SpawnedDriver } from './a-spawned-driver.ts';
 import { FactLog } from './fact-log.ts';
 import { anOrder } from './instance-orders.ts';
@@ -8,7 +8,7 @@ import { anOrder } from './instance-orders.ts';
 export interface WatchedDriver extends SpawnedDriver {
   readonly log: FactLog;
   /** Launches and waits until it is available. */
-  launched(order?: LaunchOrder): Promise<InstanceRecord>;
+  launched(order?: Birth): Promise<InstanceRecord>;
   exec(id: string, argv: readonly string[], part?: Partial<ExecRequest>): Promise<ExecOutcome>;
   /** The standard output of a shell script. */
   sh(id: string, script: string, part?: Partial<ExecRequest>): Promise<string>;

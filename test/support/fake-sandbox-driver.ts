@@ -1,11 +1,11 @@
 import { Duplex } from 'node:stream';
 import {
   DefinitionRefused, InstanceGone,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LaunchOrder, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
-import type { Claim, End, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 
@@ -107,7 +107,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
   }
 
-  async launch(order: LaunchOrder): Promise<InstanceRecord> {
+  async launch(order: Birth): Promise<InstanceRecord> {
     const { id } = order.record;
     await this.#enter('launch', id);
     this.check(order.definition);

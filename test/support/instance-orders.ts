@@ -1,6 +1,5 @@
 import { v7 } from 'uuid';
-import type { LaunchOrder } from '../../src/contracts/sandbox-driver.ts';
-import type { Claim } from '../../src/model/sandbox.ts';
+import type { Birth, Claim } from '../../src/model/sandbox.ts';
 import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 
@@ -16,7 +15,7 @@ export const aDefinition = (container: Partial<ContainerDefinition> = {}, part: 
   ...part,
 });
 
-export const anOrder = (definition: InstanceDefinition = aDefinition(), id: string = v7()): LaunchOrder => ({
+export const anOrder = (definition: InstanceDefinition = aDefinition(), id: string = v7()): Birth => ({
   record: {
     id, poolUid: 'pool-uid', poolName: 'default', poolOwner: ALICE, createdAt: 1_700_000_000_000, updateRevision: 'r1',
     cpu: definition.cpu, memory: definition.memory, containerImages: { main: 'host' }, startupTimeoutMs: definition.startupTimeoutMs,
