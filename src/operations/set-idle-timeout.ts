@@ -1,14 +1,17 @@
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.ts';
-import { sandboxNotFound, sandboxNotRunning } from '../model/refusals.ts';
+import { sandboxNotFound, sandboxNotRunning, unavailable } from '../model/refusals.ts';
 import type { Operations } from './operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
+
+const DEADLINE_MS = 5_000;
 
 /** Sets a running sandbox's idle timeout, 0 for never; counts as activity (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). */
 export const setIdleTimeout = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['setIdleTimeout'] =>
   async (caller, sandboxId, idleTimeoutMs) => {
-    for (let tries = 0; ; tries++) {
+    const until = deps.clock.now() + DEADLINE_MS;
+    for (;;) {
       const { status, context } = findSandbox(deps.supervisor, caller, sandboxId);
       if (status !== 'Running' || !context.record) throw sandboxNotRunning(status);
       try {
@@ -18,7 +21,9 @@ export const setIdleTimeout = (deps: { readonly supervisor: Supervisor; readonly
         if (!after) throw sandboxNotFound();
         return viewOf(after, deps.clock.now());
       } catch (error) {
-        if (!(error instanceof RecordConflict) || tries >= 3) throw error; // another change of the same sandbox came first
+        if (!(error instanceof RecordConflict)) throw error;
+        // Another change of the same sandbox came first; of several at once each round settles one.
+        if (deps.clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
       }
     }
   };

@@ -172,6 +172,12 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     }
   });
 
+  it('of 32 idle timeouts set at once each is taken, and one of them stands', async () => {
+    const answers = await Promise.all(Array.from({ length: 32 }, (_, at) => client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 600 + at })));
+    expect(new Set(answers.map(({ status, text }) => (status === 200 ? 'taken' : text)))).to.deep.equal(new Set(['taken']));
+    await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '0' });
+  });
+
   it('a claim takes an idle timeout of its own; a command under way holds it off', async () => {
     const other = await claim(client, 'default', { idleTimeout: '1s' });
     expect((await run(client, other, 'sleep 2; echo still')).stdout).to.equal('still\n');
