@@ -42,7 +42,7 @@ export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => as
     landed = true;
     return poolViewOf(supervisor, record);
   } catch (error) {
-    throw error instanceof RecordConflict ? unavailable('the pool changed meanwhile; try again') : error;
+    return conflictAsUnavailable(error);
   } finally {
     const standing = supervisor.pools.get(before.uid)?.record.replicas;
     if (!landed && standing !== undefined) await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: standing, limit: Number.POSITIVE_INFINITY });
@@ -57,6 +57,11 @@ export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => as
 export const deletePool = (deps: { readonly supervisor: Supervisor }): Operations['deletePool'] => async (caller, name, { force }) => {
   const { record: before } = findPool(deps.supervisor, caller, name);
   const record = await deps.supervisor.pools.change(before.uid, (current) =>
-    ({ ...current, deleting: force || current.deleting === 'force' ? 'force' : 'keep-running' }));
+    ({ ...current, deleting: force || current.deleting === 'force' ? 'force' : 'keep-running' })).catch(conflictAsUnavailable);
   return poolViewOf(deps.supervisor, { ...before, ...record, deleting: record?.deleting ?? 'keep-running' });
+};
+
+/** The pool was changed, or its deletion finished, between reading and writing. */
+const conflictAsUnavailable = (error: unknown): never => {
+  throw error instanceof RecordConflict ? unavailable('the pool changed meanwhile; try again') : error;
 };

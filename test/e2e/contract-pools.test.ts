@@ -223,4 +223,15 @@ describe('the contract: pools', () => {
     const { json } = await client.get('/sandboxes?phase=Running&poolName=mine');
     expect(json.total, 'what was handed out runs on').to.equal(24 - 1 - refused.length);
   });
+
+  it('changes and deletions that come at once are each carried out, refused with 409, or find it gone', async () => {
+    for (let round = 0; round < 5; round++) {
+      await create('mine', { replicas: round % 3 });
+      const answers = await Promise.all(Array.from({ length: 24 }, (_, at) => (at % 3 === 0
+        ? client.put('/sandboxpools/mine', { replicas: at % 4 })
+        : client.delete(`/sandboxpools/mine${at % 3 === 1 ? '' : '?force=true'}`))));
+      for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404, 409]);
+      await gone('mine');
+    }
+  });
 });
