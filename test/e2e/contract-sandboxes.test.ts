@@ -307,4 +307,15 @@ describe('the contract: sandboxes', () => {
     expect(answer.status).to.equal(201);
     expect(answer.headers['warning']).to.match(/^299 /).and.to.include('flavour');
   });
+
+  it('whatever comes at once to one sandbox is carried out, or told that it ends or ended', async () => {
+    const id = await claim(client);
+    const asks = [
+      () => client.get(`/sandboxes/${id}`), () => client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' }), () => client.post(`/sandboxes/${id}/exec`, { command: 'true' }),
+      () => client.post(`/sandboxes/${id}/exec-token`), () => client.delete(`/sandboxes/${id}`),
+    ] as const;
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks[at % 5]?.()));
+    for (const answer of answers) expect(answer?.status, answer?.text).to.be.oneOf([200, 404, 409]);
+    expect(await finished(client, id)).to.include({ endReason: 'deleted' });
+  });
 });

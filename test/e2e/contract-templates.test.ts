@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -25,6 +26,7 @@ const TEMPLATES = {
   connected: { containers: [container()], network: 'host' },
   absent: { containers: [container({ command: ['/no/such/program', 'x'] })] },
   forbidden: { containers: [container({ command: ['/etc/passwd'] })] },
+  chatty: { containers: [container({ command: ['/bin/sh', '-c', 'while :; do echo a line that nobody reads; echo another >&2; done'] })] },
   shortlived: { containers: [container({ command: ['/bin/true'] })] },
 };
 
@@ -133,6 +135,16 @@ describe('the contract: templates of one\'s own', () => {
     await within(15_000, 'it is Failed', async () => (await poolStatus(client, 'shortlived'))['phase'] === 'Failed' || undefined);
     await client.delete('/sandboxpools/shortlived');
     await within(5_000, 'it is gone', async () => (await client.get('/sandboxpools/shortlived')).status === 404 || undefined);
+  });
+
+  it('a main process whose output nobody reads runs on, and leaves nothing of it on the host', async () => {
+    await pool('chatty');
+    const id = await claim(client, 'chatty');
+    const size = (): number => Number(execFileSync('du', ['-sb', daemon.dataDir], { encoding: 'utf8' }).split('\t')[0]);
+    const before = size();
+    expect((await run(client, id, 'sleep 1; echo still')).stdout).to.equal('still\n');
+    expect(size() - before).to.be.below(4 * 2 ** 20);
+    await client.delete('/sandboxpools/chatty?force=true');
   });
 
   it('a pool recovers once its command is there again', async function () {

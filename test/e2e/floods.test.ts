@@ -37,6 +37,10 @@ const FLOODS: readonly Flood[] = [
     what: 'fills a folder with empty files', command: 'mkdir /tmp/many; cd /tmp/many; i=0; while i=$((i+1)); do : > $i-$$; done',
     isInSpate: async (client, id) => Number((await run(client, id, 'ls -U /tmp/many | wc -l')).stdout) > 10_000,
   },
+  {
+    what: 'leaves folders behind that are deep and closed', command: 'cd /tmp; while :; do mkdir d && touch d/f && cd d && chmod 0 f ../d/. 2>/dev/null; mkdir -p /tmp/side-$((n=n+1)); chmod 0 /tmp/side-$n; done',
+    isInSpate: async (client, id) => Number((await run(client, id, 'ls -d /tmp/side-* | wc -l')).stdout) > 300,
+  },
 ];
 
 describe('a sandbox that floods the machine', function () {
