@@ -63,6 +63,8 @@ describe('ways out of a sandbox of the real daemon', function () {
   let id: string;
   let neighbour: string;
   let secrets: readonly string[];
+  /** A file of the host that everyone may read, but no sandbox sees. */
+  const open = mkdtempSync(join(tmpdir(), 'sandpool-open-'));
 
   before(async function () {
     this.timeout(60_000);
@@ -83,21 +85,21 @@ describe('ways out of a sandbox of the real daemon', function () {
     this.timeout(40_000);
     host.close();
     templates.remove();
+    rmSync(open, { recursive: true });
     await daemon.dispose();
   });
 
   /** What this machine has that no sandbox may reach, as arguments of the probe. */
   const secretsOf = (): readonly string[] => {
     const { dataDir } = daemon;
-    const open = join(dataDir, '..', `${nameOf(dataDir)}-open`);
-    writeFileSync(open, 'readable to all, but not bound');
-    chmodSync(open, 0o644);
+    writeFileSync(join(open, 'file'), 'readable to all, but not bound');
+    chmodSync(open, 0o755);
     const pids = [daemon.run.process.pid ?? 0, initOf(dataDir, neighbour), process.pid];
     const address = host.address();
     const port = typeof address === 'object' && address ? address.port : 0;
     const outer = Object.values(networkInterfaces()).flat().find((found) => found && !found.internal && found.family === 'IPv4');
     return [
-      ...[dataDir, join(dataDir, 'keys'), join(dataDir, 'keys', 'tenant.key'), join(dataDir, 'keys', 'pepper'), join(dataDir, 'sandpool.db'), join(dataDir, 'run', neighbour), open,
+      ...[dataDir, join(dataDir, 'keys'), join(dataDir, 'keys', 'tenant.key'), join(dataDir, 'keys', 'pepper'), join(dataDir, 'sandpool.db'), join(dataDir, 'run', neighbour), join(open, 'file'),
         join('/var/lib', nameOf(dataDir)), '/etc/shadow', '/root', '/home/root', '/var', '/boot', '/sys/kernel', '/dev/sda', '/dev/vda', '/dev/pts/0', '/dev/pts/1', '/dev/tty', '/dev/console',
         ...pids.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/fd`, `/proc/${pid}/root`])].flatMap((path) => ['read', path]),
       ...[join(dataDir, 'sandpool.db'), join(dataDir, 'keys', 'tenant.key'), '/etc/passwd', '/proc/sys/kernel/hostname'].flatMap((path) => ['write', path]),
