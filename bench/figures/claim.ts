@@ -9,6 +9,8 @@ import { quantile } from '../statistics.ts';
 
 /** Claims a round; the pool holds as many, and is full again before the next. */
 const CLAIMS = 200;
+/** Rounds before anything counts, until the code is compiled; the bare servers get as many requests. */
+const WARM_UP = 5;
 const POOL = 'bench';
 const PER_SECOND = 100;
 const REACH = { reach: 1.5, beyond: 1.2 };
@@ -20,7 +22,7 @@ export const claim: Figure = {
     const daemon = await Daemon.start(bench.load);
     try {
       await daemon.service.createFullPool(POOL, CLAIMS);
-      await oneRound(daemon, (asks) => bench.load.closed(daemon.service.port, asks, 4)); // until its code is compiled
+      for (let round = 0; round < WARM_UP; round += 1) await oneRound(daemon, (asks) => bench.load.closed(daemon.service.port, asks, 8));
       const alone = await compare(bench, daemon, { what: 'one at a time', run: (port, asks) => bench.load.closed(port, asks, 1) });
       const steady = await compare(bench, daemon, { what: `${PER_SECOND}/s`, run: (port, asks) => bench.load.open(port, asks, PER_SECOND) });
       return [...alone, ...steady];

@@ -1,6 +1,6 @@
-import { strongestBare } from '../bare.ts';
+import { strongestBare, warmBare, type Bare } from '../bare.ts';
 import { Daemon } from '../daemon.ts';
-import { inPairs, type Figure } from '../figure.ts';
+import type { Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
 import type { LoadResult } from '../load-protocol.ts';
 import { cpuMsOf } from '../process-facts.ts';
@@ -8,6 +8,8 @@ import { cpuMsOf } from '../process-facts.ts';
 const CLAIMS = 1_000;
 const IN_FLIGHT = 32;
 const POOL = 'bench';
+/** Rounds before anything counts, until the code is compiled. */
+const WARM_UP = 2;
 
 export const throughput: Figure = {
   name: 'throughput',
@@ -16,34 +18,31 @@ export const throughput: Figure = {
     const daemon = await Daemon.start(bench.load);
     try {
       const { service } = daemon;
-      await service.createFullPool(POOL, CLAIMS);
-      await daemon.calm();
-      const rate = ({ tookMs }: LoadResult): number => (CLAIMS * 1_000) / tookMs;
-      const bare = await strongestBare(bench.folder, bench.load, ({ port, asks }) => bench.load.closed(port, asks(CLAIMS), IN_FLIGHT), (result) => -rate(result));
-      bench.say(`${IN_FLIGHT} in flight: the strongest bare server commits ${bare.mode}`);
-      const side = async (pid: number, run: () => Promise<LoadResult>) => {
-        const before = cpuMsOf(pid);
-        const result = await run();
-        const cpuMs = (cpuMsOf(pid) - before) / CLAIMS;
-        expectAll(result, 201);
-        return { result, rate: rate(result), cpuMs };
+      const claimAll = async (): Promise<Sample> => {
+        await service.untilIdle(POOL, CLAIMS);
+        await daemon.calm();
+        const sample = await sampleOf(daemon.pid, () => bench.load.closed(service.port, service.claims(POOL, CLAIMS), IN_FLIGHT));
+        await service.giveBack(sample.result);
+        return sample;
       };
-      const { ours, theirs } = await inPairs(bench, {
-        ours: async () => {
-          const sample = await side(daemon.pid, () => bench.load.closed(service.port, service.claims(POOL, CLAIMS), IN_FLIGHT));
-          await service.giveBack(sample.result);
-          await service.untilIdle(POOL, CLAIMS);
-          await daemon.calm();
-          return sample;
-        },
-        theirs: () => side(bare.pid, () => bench.load.closed(bare.port, bare.asks(CLAIMS), IN_FLIGHT)),
-      });
-      await bare.stop();
+      const askAll = (bare: Bare): Promise<Sample> => sampleOf(bare.pid, () => bench.load.closed(bare.port, bare.asks(CLAIMS), IN_FLIGHT));
+      await service.createPool(POOL, CLAIMS);
+      for (let round = 0; round < WARM_UP; round += 1) await claimAll();
+      const strongest = await strongestBare(bench.folder, bench.load, async (bare) => (await askAll(bare)).result, ({ tookMs }) => tookMs);
+      bench.say(`${IN_FLIGHT} in flight: the strongest bare server commits ${strongest.mode}`);
+      const direct = strongest.mode === 'direct' ? strongest : await warmBare(bench.folder, bench.load, 'direct');
+      const [ours, theirs, alone]: [Sample[], Sample[], Sample[]] = [[], [], []];
+      for (let round = 0; round < bench.rounds; round += 1) {
+        theirs.push(await askAll(strongest));
+        ours.push(await claimAll());
+        alone.push(await askAll(direct));
+      }
+      await Promise.all([...new Set([strongest, direct])].map((bare) => bare.stop()));
+      const row = (name: string, others: readonly Sample[]) =>
+        ({ name, unit: '/s', better: 'more' as const, ours: ours.map(({ rate }) => rate), theirs: others.map(({ rate }) => rate) });
       return [
-        {
-          name: `claims/s, ${IN_FLIGHT} in flight, pool of ${CLAIMS}`, unit: '/s', better: 'more', reach: 0.6, beyond: 0.8,
-          ours: ours.map((sample) => sample.rate), theirs: theirs.map((sample) => sample.rate),
-        },
+        { ...row(`claims/s, ${IN_FLIGHT} in flight, pool of ${CLAIMS}`, theirs), reach: 0.6, beyond: 0.8 },
+        row('the same, bare server without group commit', alone),
         {
           name: `claim processor time, ${IN_FLIGHT} in flight`, unit: 'ms', better: 'less',
           ours: ours.map(({ cpuMs }) => cpuMs), theirs: theirs.map(({ cpuMs }) => cpuMs),
@@ -53,4 +52,20 @@ export const throughput: Figure = {
       await daemon.dispose();
     }
   },
+};
+
+interface Sample {
+  readonly result: LoadResult;
+  /** A second. */
+  readonly rate: number;
+  /** A request. */
+  readonly cpuMs: number;
+}
+
+const sampleOf = async (pid: number, run: () => Promise<LoadResult>): Promise<Sample> => {
+  const before = cpuMsOf(pid);
+  const result = await run();
+  const cpuMs = (cpuMsOf(pid) - before) / CLAIMS;
+  expectAll(result, 201);
+  return { result, rate: (CLAIMS * 1_000) / result.tookMs, cpuMs };
 };
