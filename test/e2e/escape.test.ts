@@ -235,7 +235,7 @@ describe('ways out of a sandbox of the real daemon', function () {
     });
     const described = (pid = 0): object => ({
       ...Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'Uid', 'Gid', 'Groups'].map((field) => [field, statusField(pid, field)])),
-      cgroup: cgroupOf(pid), ...namespacesOf(pid), oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'), limits: readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max (open files|core file size|processes).*$/gm),
+      cgroups: cgroupOf(pid), ...namespacesOf(pid), oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'), limits: readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max (open files|core file size|processes).*$/gm),
     });
     expect(described(main)).to.include({ Seccomp: '2', NoNewPrivs: '1', CapEff: '0000000000000000', CapPrm: '0000000000000000', CapBnd: '0000000000000000', CapAmb: '0000000000000000', Groups: '' });
     expect(described(ran)).to.deep.equal(described(main));
