@@ -9,6 +9,7 @@ import { createApp } from './app.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 
 export interface HttpLimits {
   /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
@@ -17,6 +18,10 @@ export interface HttpLimits {
   /** Longer than a balancer in front keeps its own. */
   readonly keepAliveTimeoutMs: number;
   readonly maxConnections: number;
+  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
+  readonly answerStallMs: number;
+  /** What all answers that wait for their clients may hold together; the oldest are cut. */
+  readonly maxUnreadBytes: number;
 }
 
 const DEFAULT_HTTP_LIMITS: HttpLimits = {
@@ -24,6 +29,8 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 65_000,
   maxConnections: 10_000,
+  answerStallMs: 30_000,
+  maxUnreadBytes: 256 * 1024 * 1024,
 };
 
 export interface HttpServerDeps {
@@ -52,11 +59,15 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   let stopping = false;
   const inFlight = new InFlight();
+  const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
   const handle = createApp({ ...deps, stopping: () => stopping }).callback();
   const onRequest: RequestListener = (request, response) => {
     if (stopping) response.shouldKeepAlive = false;
     inFlight.add(request, response);
-    void handle(request, response).finally(() => inFlight.settled(response));
+    void handle(request, response).finally(() => {
+      inFlight.settled(response);
+      unread.follow(response);
+    });
   };
   const server = createServer({
     headersTimeout: limits.headersTimeoutMs,

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.ts';
+import { outcome } from '../support/fake-operations.ts';
+import { connectRaw, parseRaw } from '../support/http-client.ts';
+import type { HttpLimits } from '../../src/http/http-server.ts';
+import { aServer } from './a-server.ts';
+
+/** Each NUL of a command's output is six characters of the answer: more than the kernel takes where nobody reads. */
+const STREAM = Buffer.alloc(1_048_576);
+const LARGE = 2 * 6 * STREAM.length;
+
+describe('an answer that is not read', () => {
+  const talkative = async (limits: Partial<HttpLimits>) => {
+    const server = await aServer({ limits });
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3 });
+    const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+    server.operations.runExec = async () => outcome({ stdout: STREAM, stderr: STREAM });
+    const body = JSON.stringify({ command: 'x' });
+    const ask = `POST /sandboxes/${json.sandbox!.sandboxId!}/exec HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n`
+      + `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    /** Asks, and reads nothing of the answer. */
+    const deaf = async () => {
+      const connection = await connectRaw(server.port);
+      connection.socket.pause();
+      connection.socket.write(ask);
+      return connection;
+    };
+    const cuts = () => server.log.filter(({ event }) => event === 'unread-answer-cut').map(({ fields }) => fields.why);
+    return { server, ask, deaf, cuts };
+  };
+
+  it('is cut once nothing of it was read for a while', async () => {
+    const { server, deaf, cuts } = await talkative({ answerStallMs: 200 });
+    const connection = await deaf();
+    await eventually(() => cuts().length > 0, 'the answer is cut');
+    connection.socket.resume();
+    expect((await connection.closed()).length).to.be.below(LARGE);
+    expect(cuts()).to.deep.equal(['stalled']);
+    await server.stop();
+  });
+
+  it('is cut, the oldest first, where too much waits', async () => {
+    const { server, deaf, cuts } = await talkative({ maxUnreadBytes: 2 * LARGE + 1_000_000, answerStallMs: 60_000 });
+    const connections = [await deaf(), await deaf()];
+    await eventually(() => server.log.filter(({ fields }) => fields.path?.toString().endsWith('/exec')).length === 2, 'two answers wait');
+    expect(cuts()).to.deep.equal([]);
+    connections.push(await deaf());
+    await eventually(() => cuts().length > 0, 'one is cut');
+    for (const { socket } of connections) socket.resume();
+    const [first] = connections;
+    expect((await first!.closed()).length).to.be.below(LARGE);
+    await eventually(() => connections.slice(1).every(({ received }) => received().length > LARGE), 'the others come whole');
+    expect(cuts()).to.deep.equal(['too many']);
+    for (const { socket } of connections) socket.destroy();
+    await server.stop();
+  });
+
+  it('leaves one alone that is read late but steadily, and a slow one after it on its connection', async () => {
+    const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 300 });
+    const connection = await deaf();
+    for (let at = 0; at < 6; at += 1) {
+      await new Promise((resolve) => { setTimeout(resolve, 100); });
+      connection.socket.resume();
+      await new Promise((resolve) => { connection.socket.once('data', resolve); });
+      if (at < 5) connection.socket.pause();
+    }
+    await eventually(() => connection.received().length > LARGE, 'the whole answer');
+    expect(parseRaw(connection.received()).status).to.equal(200);
+    server.operations.runExec = () => new Promise((resolve) => { setTimeout(() => resolve(outcome({ exitCode: 7 })), 600); });
+    connection.socket.write(ask);
+    await eventually(() => connection.received().includes('"exitCode":7'), 'the next answer');
+    expect(cuts()).to.deep.equal([]);
+    connection.socket.destroy();
+    await server.stop();
+  });
+});
