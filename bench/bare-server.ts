@@ -72,7 +72,9 @@ const serve = (path: string, mode: BareMode): void => {
     context.set('Content-Type', 'application/json; charset=utf-8');
     context.body = JSON.stringify({ id });
   });
-  const server = createServer({ noDelay: true }, app.callback());
+  const server = createServer({ noDelay: true });
+  const handle = app.callback();
+  server.on('request', (request, response) => { void handle(request, response); });
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 };
 

@@ -18,7 +18,7 @@ class Run {
   constructor({ port, asks }: LoadOrder) {
     this.#port = port;
     this.#requests = asks.map(encodeAsk);
-    this.#latencies = new Array<number>(asks.length).fill(0);
+    this.#latencies = asks.map(() => 0);
   }
 
   async closed(inFlight: number): Promise<LoadResult> {

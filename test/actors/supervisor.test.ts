@@ -117,6 +117,16 @@ describe('the supervisor', () => {
     expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
   });
 
+  it('refuses claims from a pool that is being deleted', async () => {
+    const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.hold('retire');
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
+    expect(await refusalOf(claim(alice, { poolName: 'default' }))).to.include({ code: 'CONFLICT', message: 'pool is being deleted' });
+    driver.letGo('retire');
+    await eventually(() => supervisor.size === 0, 'drained');
+  });
+
   it('pauses after repeated start failures, and tries one when the pause is over', async () => {
     const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');

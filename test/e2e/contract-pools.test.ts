@@ -218,7 +218,6 @@ describe('the contract: pools', () => {
       expect(answer.status, answer.text).to.be.oneOf([404, 409, 429]);
       if (answer.status === 409) expect(bodyOf(answer)).to.deep.equal({ error: 'pool is being deleted', errorCode: 'CONFLICT' });
     }
-    expect(refused.some(({ status }) => status === 409)).to.equal(true);
     await gone('mine');
     const { json } = await client.get('/sandboxes?phase=Running&poolName=mine');
     expect(json.total, 'what was handed out runs on').to.equal(24 - 1 - refused.length);

@@ -314,8 +314,8 @@ describe('the contract: sandboxes', () => {
       () => client.get(`/sandboxes/${id}`), () => client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' }), () => client.post(`/sandboxes/${id}/exec`, { command: 'true' }),
       () => client.post(`/sandboxes/${id}/exec-token`), () => client.delete(`/sandboxes/${id}`),
     ] as const;
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks[at % 5]?.()));
-    for (const answer of answers) expect(answer?.status, answer?.text).to.be.oneOf([200, 404, 409]);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => asks.map((ask) => ask())).flat());
+    for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404, 409]);
     expect(await finished(client, id)).to.include({ endReason: 'deleted' });
   });
 });
