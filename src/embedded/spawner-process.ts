@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, constants, accessSync, openSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, lstatSync, openSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,6 +35,7 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
   const paths = pathsOf(options.dataDir);
   const deadline = performance.now() + CONNECT_PATIENCE_MS;
   for (;;) {
+    if (paths.socketFolder !== options.dataDir) requireOurs(paths.socketFolder);
     const socket = await tryConnect(paths.socket);
     if (socket) return socket;
     if (performance.now() > deadline) throw new SpawnerUnusable(`another spawner holds ${paths.lock} and does not answer`);
@@ -42,6 +43,13 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
     // Another one is coming up or going down: it answers or lets go of the lock soon.
     if (!started) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+};
+
+/** A folder in the temporary one: whoever made it first could answer in the spawner's name. */
+const requireOurs = (folder: string): void => {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (!found || (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0)) return;
+  throw new SpawnerUnusable(`${folder} belongs to somebody else: remove it, or choose a data folder with a shorter path`);
 };
 
 const tryConnect = (path: string): Promise<Socket | undefined> => new Promise((resolve, reject) => {

@@ -106,8 +106,8 @@ export const sandboxNotRunning = (status: string): Refusal =>
 export const tooManyTerminals = (limit: number): Refusal =>
   new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
 
-export const tooManyCommands = (limit: number): Refusal =>
-  new Refusal('TOO_MANY_COMMANDS', `the sandbox has ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
+export const tooManyCommands = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal('TOO_MANY_COMMANDS', `${who} ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });

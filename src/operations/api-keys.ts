@@ -95,9 +95,10 @@ export class ApiKeyMirror {
     const now = this.#clock.now();
     for (const record of owned) {
       if (record.expiresAt > now) continue;
-      await this.#store.remove(record);
+      // First here, so that no other request removes it too. It has expired: should the store keep it, it opens nothing.
       owned.delete(record);
       this.#byId.delete(record.keyId);
+      await this.#store.remove(record);
     }
   }
 }

@@ -2,18 +2,24 @@ import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } from '../model/refusals.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { Operations } from './operations.ts';
 import { findSandbox } from './sandbox-view.ts';
+import { Seats } from './seats.ts';
 
 const MOST_COMMANDS = 64;
+/** Of one tenant, over all sandboxes: each may hold 2 MiB of output in this process. */
+const MOST_COMMANDS_OF_TENANT = 256;
 
 /** Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it runs the sandbox isn't idle. */
-export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['execInSandbox'] =>
-  async (caller, sandboxId, request, signal) => {
+export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }): Operations['execInSandbox'] => {
+  const seats = new Seats(MOST_COMMANDS_OF_TENANT);
+  return async (caller, sandboxId, request, signal) => {
     const { supervisor, driver, clock } = deps;
     const snapshot = runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
-    if (snapshot.context.working >= MOST_COMMANDS) throw tooManyCommands(MOST_COMMANDS);
+    if (snapshot.context.working >= MOST_COMMANDS) throw tooManyCommands('the sandbox has', MOST_COMMANDS);
+    if (!seats.take(tenantKey(caller))) throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
       return await driver.exec(sandboxId, request, signal);
@@ -21,9 +27,11 @@ export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly 
       if (error instanceof InstanceGone) throw sandboxNotFound();
       throw error;
     } finally {
+      seats.leave(tenantKey(caller));
       supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
     }
   };
+};
 
 /** The caller's sandbox, Running; 409 in any other state. */
 export const runningSandbox = (supervisor: Supervisor, caller: Parameters<Operations['execInSandbox']>[0], sandboxId: string): SandboxSnapshot => {

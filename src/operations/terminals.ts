@@ -5,6 +5,7 @@ import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts
 import { invalidToken, sandboxNotRunning, tooManyTerminals } from '../model/refusals.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, Operations } from './operations.ts';
+import { Seats } from './seats.ts';
 
 export interface TerminalDeps {
   readonly supervisor: Supervisor;
@@ -27,25 +28,19 @@ export const createExecToken = (deps: TerminalDeps): Operations['createExecToken
 
 /** Opens a terminal for a token; the token is used up whatever comes of it. At most 16 a sandbox. */
 export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => {
-  const seats = new Map<string, number>();
-  const leave = (id: string): void => {
-    const left = (seats.get(id) ?? 1) - 1;
-    if (left > 0) seats.set(id, left);
-    else seats.delete(id);
-  };
+  const seats = new Seats(MOST_TERMINALS);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
     const meant = await coordination.redeemToken(token);
     if (meant === undefined || meant !== sandboxId || clusterId !== deps.clusterId) throw invalidToken();
     const snapshot = supervisor.sandbox(sandboxId);
     if (snapshot?.status !== 'Running') throw sandboxNotRunning(snapshot?.status ?? 'Completed');
-    if ((seats.get(sandboxId) ?? 0) >= MOST_TERMINALS) throw tooManyTerminals(MOST_TERMINALS);
-    seats.set(sandboxId, (seats.get(sandboxId) ?? 0) + 1);
+    if (!seats.take(sandboxId)) throw tooManyTerminals(MOST_TERMINALS);
     try {
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
-      return opened(deps, { sandboxId, terminal, leave: () => leave(sandboxId) });
+      return opened(deps, { sandboxId, terminal, leave: () => seats.leave(sandboxId) });
     } catch (error) {
-      leave(sandboxId);
+      seats.leave(sandboxId);
       if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
       throw error;
     }

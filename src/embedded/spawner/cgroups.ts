@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 
 export interface Limits {
@@ -26,6 +27,8 @@ const CPU_PERIOD_US = 100_000;
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 /** Of the machine's process numbers all sandboxes together get at most this part. */
 const PIDS_SHARE = 3 / 4;
+/** Of the machine's memory, for all sandboxes together. */
+const MEMORY_SHARE = 0.8;
 
 /** The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives. `name` is our folder's. */
 export const findCgroups = (name: string): Cgroups => {
@@ -95,6 +98,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   const missing = V1_CONTROLLERS.filter((controller) => !controllers.includes(controller));
   if (missing.includes('memory') && missing.includes('pids')) return undefined;
   limitAllProcesses(base);
+  if (!missing.includes('memory')) writeWherePresent(join(base, 'memory.max'), String(memoryOfAll()));
   return {
     level: 'cgroup-v2',
     warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
@@ -145,6 +149,8 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   if (!bases.has('memory') && !bases.has('pids')) return undefined;
   const missing = V1_CONTROLLERS.filter((controller) => !bases.has(controller));
   limitAllProcesses(bases.get('pids'));
+  const memory = bases.get('memory');
+  if (memory !== undefined) writeWherePresent(join(memory, 'memory.limit_in_bytes'), String(memoryOfAll()));
   return {
     level: 'cgroup-v1',
     warnings: missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
@@ -166,6 +172,9 @@ const limitAllProcesses = (base: string | undefined): void => {
   const numbers = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
   writeWherePresent(join(base, 'pids.max'), String(Math.floor(numbers * PIDS_SHARE)));
 };
+
+/** The same for memory: what is left is the machine's and the daemon's. In whole pages. */
+const memoryOfAll = (): number => Math.floor((totalmem() * MEMORY_SHARE) / 4_096) * 4_096;
 
 const limitMemory = (folder: string, bytes: number): void => {
   writeFileSync(join(folder, 'memory.limit_in_bytes'), String(bytes));

@@ -1,5 +1,5 @@
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { unlink } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from './process-identity.ts';
 
@@ -56,9 +56,7 @@ export class Notes {
 
   /** May be repeated. */
   async remove(id: string): Promise<void> {
-    await unlink(join(this.#folder, id)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
+    await rm(join(this.#folder, id), { recursive: true, force: true });
   }
 
   all(): readonly FoundNote[] {
@@ -73,7 +71,9 @@ export const readNote = (path: string, id: string): FoundNote => {
   } catch {
     // No file of ours: counts as torn.
   }
-  return { id, note: parsed<InstanceNote>(lines[0]), running: parsed<RunningNote>(lines[1]) };
+  const note = parsed<InstanceNote>(lines[0]);
+  const running = parsed<RunningNote>(lines[1]);
+  return { id, note: note?.id === id && note.outer?.pid > 0 ? note : undefined, running: running?.init?.pid === undefined ? undefined : running };
 };
 
 /** What a former spawner wrote into a folder that only we may write; undefined where it is absent or torn. */

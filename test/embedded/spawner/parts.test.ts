@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -43,6 +43,20 @@ describe('notes', () => {
     await notes.remove('i');
     await notes.remove('i');
     expect(notes.all()).to.deep.equal([]);
+  });
+
+  it('count as torn where they are no notes of ours, and can be removed whatever they are', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-notes-'));
+    const notes = new Notes(folder);
+    mkdirSync(join(folder, 'run', 'a-folder', 'below'), { recursive: true });
+    writeFileSync(join(folder, 'run', 'other'), '{"id":"other"}\n{}\n');
+    writeFileSync(join(folder, 'run', 'text'), 'null\n');
+    expect(notes.all().map(({ id, note, running }) => [id, note, running]).sort()).to.deep.equal([
+      ['a-folder', undefined, undefined], ['other', undefined, undefined], ['text', undefined, undefined],
+    ]);
+    for (const { id } of notes.all()) await notes.remove(id);
+    expect(notes.all()).to.deep.equal([]);
+    rmSync(folder, { recursive: true });
   });
 
   it('count as torn wherever they were cut off', () => {
