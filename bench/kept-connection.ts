@@ -14,6 +14,8 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+const ANSWER_WITHIN_MS = 60_000;
+
 /**
  * One HTTP/1.1 connection that is kept, one request at a time. It does as little as it can, so that client and server on
  * one machine measure the server: requests are encoded before, and of an answer only status, length and body are read.
@@ -31,6 +33,9 @@ export class KeptConnection {
       this.#look();
     });
     socket.on('error', (error) => this.#fail(error));
+    socket.setTimeout(ANSWER_WITHIN_MS, () => {
+      if (this.#waiting) socket.destroy(new Error(`no answer in ${ANSWER_WITHIN_MS / 1_000} s`));
+    });
     socket.on('close', () => this.#fail(new Error('the connection was closed')));
   }
 
@@ -40,8 +45,9 @@ export class KeptConnection {
     return new KeptConnection(socket);
   }
 
-  /** Rejects where the connection breaks first. */
+  /** Rejects where the connection breaks first, no answer comes in a minute, or one is still waited for. */
   send(request: Buffer): Promise<RawAnswer> {
+    if (this.#waiting) return Promise.reject(new Error('the connection is busy'));
     return new Promise((settle, fail) => {
       this.#waiting = { settle, fail };
       this.#socket.write(request);

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { InstanceDefinition } from '../src/model/template.ts';
 import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
+import { readNote } from '../src/embedded/spawner/notes.ts';
 import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
 import { bwrapOptions, environmentOf, prepareRootfs } from '../src/embedded/spawner/rootfs.ts';
 import { childrenOf, pause } from './process-facts.ts';
@@ -31,8 +32,8 @@ export interface RawStarts {
 export interface RawJoins {
   readonly kind: 'joins';
   readonly launcherPath: string;
-  /** An instance's folder of notes. */
-  readonly notes: string;
+  /** The spawner's note of the sandbox. */
+  readonly note: string;
   readonly folder: string;
   readonly argv: readonly string[];
   readonly count: number;
@@ -105,10 +106,10 @@ const removed = async (folders: readonly string[]): Promise<void> => {
 };
 
 const joins = async (order: RawJoins): Promise<readonly number[]> => {
-  const note = JSON.parse(readFileSync(join(order.notes, 'note.json'), 'utf8')) as Note;
-  const { init } = JSON.parse(readFileSync(join(order.notes, 'running.json'), 'utf8')) as RunningNote;
+  const { note, running } = readNote(order.note, order.note);
+  if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
   const file = join(order.folder, 'raw-join');
-  writeFileSync(file, joinOrder({ init, cgroups: note.cgroups, cwd: note.workingDir, env: environmentOf(note.env), argv: order.argv }));
+  writeFileSync(file, joinOrder({ init: running.init, cgroups: note.cgroups, cwd: note.workingDir, env: environmentOf(note.env), argv: order.argv }));
   const tookMs: number[] = [];
   for (let at = 0; at < order.count; at += 1) {
     const began = performance.now();
@@ -123,16 +124,6 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
   }
   return tookMs;
 };
-
-interface Note {
-  readonly cgroups: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly workingDir: string;
-}
-
-interface RunningNote {
-  readonly init: { readonly pid: number; readonly startTime: string };
-}
 
 process.on('message', (order: RawOrder) => {
   (order.kind === 'starts' ? starts(order) : joins(order)).then(

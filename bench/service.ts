@@ -5,6 +5,7 @@ import { pause } from './process-facts.ts';
 
 const FILL_DEADLINE_MS = 90_000;
 const LOOK_EVERY_MS = 10;
+const [FIRST_LOOK_MS, LEAST_PAUSE_MS, MOST_PAUSE_MS] = [100, 4, 1_000];
 const DELETES_IN_FLIGHT = 16;
 
 /** A daemon's API, as figures use it. Whatever isn't answered as it should be is an error. */
@@ -35,14 +36,17 @@ export class Service {
     await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName: 'default', replicas }) }, 201);
   }
 
-  /** Resolves when so many of the pool are idle. */
+  /** Resolves when so many of the pool are idle. Asks as seldom as it can, so that asking costs the daemon little. */
   async untilIdle(name: string, count: number): Promise<void> {
-    const deadline = performance.now() + FILL_DEADLINE_MS;
+    const began = performance.now();
     for (;;) {
       const pool = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
-      if (pool.template.status.idleReplicas >= count) return;
-      if (performance.now() > deadline) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
-      await pause(LOOK_EVERY_MS);
+      const idle = pool.template.status.idleReplicas;
+      if (idle >= count) return;
+      const tookMs = performance.now() - began;
+      if (tookMs > FILL_DEADLINE_MS) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
+      const restMs = idle === 0 ? FIRST_LOOK_MS : (tookMs * (count - idle)) / idle;
+      await pause(Math.min(Math.max(restMs / 2, LEAST_PAUSE_MS), MOST_PAUSE_MS));
     }
   }
 

@@ -27,7 +27,7 @@ export const exec: Figure = {
         return result.latencies;
       };
       const alone = (): Promise<readonly number[]> =>
-        rawTimes(raw, { kind: 'joins', launcherPath: LAUNCHER, notes: join(daemon.dataDir, 'run', id), folder: bench.folder, argv: ARGV, count: COMMANDS });
+        rawTimes(raw, { kind: 'joins', launcherPath: LAUNCHER, note: join(daemon.dataDir, 'run', id), folder: bench.folder, argv: ARGV, count: COMMANDS });
       await overRest();
       await alone();
       const { ours, theirs } = await inPairs(bench, { ours: overRest, theirs: alone });

@@ -15,7 +15,7 @@ export const growth: Figure = {
   run: async (bench) => {
     const [large, small] = [await Daemon.start(bench.load), await Daemon.start(bench.load)];
     try {
-      await Promise.all(Array.from({ length: POOLS }, (_, at) => large.service.createPool(`pool-${at}`, IDLE_A_POOL)));
+      for (let at = 0; at < POOLS; at += 1) await large.service.createPool(`pool-${at}`, IDLE_A_POOL);
       for (let at = 0; at < POOLS; at += 1) await large.service.untilIdle(`pool-${at}`, IDLE_A_POOL);
       await small.service.createFullPool('pool-0', IDLE_A_POOL);
       const side = ({ service, calm }: { service: Daemon['service']; calm: () => Promise<void> }, pools: number) => async (): Promise<number> => {
