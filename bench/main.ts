@@ -27,7 +27,9 @@ const run = async (figures: readonly Figure[], rounds: number): Promise<readonly
       say(`${figure.name}: ${figure.about}`);
       const began = performance.now();
       try {
-        measures.push(...await figure.run(bench));
+        const found = await figure.run(bench);
+        measures.push(...found);
+        say(`\n${tableOf(found)}\n`);
         say(`${figure.name}: done in ${Math.round((performance.now() - began) / 1_000)} s`);
       } catch (error) {
         process.exitCode = 1;
