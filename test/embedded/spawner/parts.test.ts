@@ -51,7 +51,7 @@ describe('notes', () => {
     mkdirSync(join(folder, 'run', 'a-folder', 'below'), { recursive: true });
     writeFileSync(join(folder, 'run', 'other'), '{"id":"other"}\n{}\n');
     writeFileSync(join(folder, 'run', 'text'), 'null\n');
-    expect(notes.all().map(({ id, note, running }) => [id, note, running]).sort()).to.deep.equal([
+    expect(notes.all().map(({ id, note, running }) => [id, note, running])).to.have.deep.members([
       ['a-folder', undefined, undefined], ['other', undefined, undefined], ['text', undefined, undefined],
     ]);
     for (const { id } of notes.all()) await notes.remove(id);
