@@ -47,7 +47,7 @@ export class KeptConnection {
 
   /** Rejects where the connection breaks first, no answer comes in a minute, or one is still waited for. */
   send(request: Buffer): Promise<RawAnswer> {
-    if (this.#waiting) return Promise.reject(new Error('the connection is busy'));
+    if (this.#waiting || this.#socket.destroyed) return Promise.reject(new Error(this.#waiting ? 'the connection is busy' : 'the connection is closed'));
     return new Promise((settle, fail) => {
       this.#waiting = { settle, fail };
       this.#socket.write(request);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { InstanceDefinition } from '../src/model/template.ts';
 import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
@@ -106,7 +106,7 @@ const removed = async (folders: readonly string[]): Promise<void> => {
 };
 
 const joins = async (order: RawJoins): Promise<readonly number[]> => {
-  const { note, running } = readNote(order.note, order.note);
+  const { note, running } = readNote(order.note, basename(order.note));
   if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
   const file = join(order.folder, 'raw-join');
   writeFileSync(file, joinOrder({ init: running.init, cgroups: note.cgroups, cwd: note.workingDir, env: environmentOf(note.env), argv: order.argv }));
