@@ -1,12 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readDaemonNote } from '../src/daemon-note.ts';
 import type { Load } from './load.ts';
 import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
 import { Service } from './service.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { removeTemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
 /** The built daemon's command line; script/bench starts in the root folder. */
 const COMMAND = resolve('dist/cli/main.js');
@@ -30,7 +30,7 @@ export class Daemon {
   }
 
   static async start(load: Load, flags: readonly string[] = []): Promise<Daemon> {
-    const dataDir = temporaryFolder();
+    const dataDir = newDataDir();
     const log = openSync(join(dataDir, 'log'), 'w');
     const child = spawn(process.execPath, [COMMAND, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
       stdio: ['ignore', 'pipe', log],
@@ -78,8 +78,23 @@ export const endAll = async (dataDir: string): Promise<void> => {
   const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code]: unknown[] = await once(child, 'exit');
   if (code !== 0) throw new Error(`sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}`);
-  rmSync(dataDir, { recursive: true, force: true });
+  living.delete(dataDir);
+  removeTemporaryFolder(dataDir);
 };
+
+/** For a bench that is interrupted: ends every daemon that is still there. */
+export const endLiving = async (): Promise<void> => {
+  for (const dataDir of [...living]) await endAll(dataDir);
+};
+
+/** Of a daemon that is started next; given back by `endAll`. */
+export const newDataDir = (): string => {
+  const dataDir = temporaryFolder();
+  living.add(dataDir);
+  return dataDir;
+};
+
+const living = new Set<string>();
 
 const ready = async (child: ChildProcess): Promise<void> => {
   const signal = AbortSignal.timeout(READY_DEADLINE_MS);

@@ -1,6 +1,6 @@
-import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { endLiving } from './daemon.ts';
 import type { Bench, Figure } from './figure.ts';
 import { claim } from './figures/claim.ts';
 import { exec } from './figures/exec.ts';
@@ -12,10 +12,11 @@ import { neighbours } from './figures/neighbours.ts';
 import { throughput } from './figures/throughput.ts';
 import { Load } from './load.ts';
 import { tableOf, type Measure } from './measure.ts';
-import { temporaryFolder } from './temporary-folder.ts';
+import { removeTemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
 const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth];
 const ROUNDS = 5;
+const FIGURE_DEADLINE_MS = 300_000;
 
 /** A figure that can't be measured is reported, and the others go on. */
 const run = async (figures: readonly Figure[], rounds: number): Promise<readonly Measure[]> => {
@@ -27,20 +28,33 @@ const run = async (figures: readonly Figure[], rounds: number): Promise<readonly
       say(`${figure.name}: ${figure.about}`);
       const began = performance.now();
       try {
-        const found = await figure.run(bench);
+        const found = await withinTime(figure.run(bench));
         measures.push(...found);
         say(`\n${tableOf(found)}\n`);
         say(`${figure.name}: done in ${Math.round((performance.now() - began) / 1_000)} s`);
       } catch (error) {
         process.exitCode = 1;
         say(`${figure.name}: failed: ${error instanceof Error ? error.stack : String(error)}`);
+        await endLiving();
       }
     }
     return measures;
   } finally {
     await bench.load.stop();
-    rmSync(bench.folder, { recursive: true, force: true });
+    removeTemporaryFolder(bench.folder);
   }
+};
+
+/** Rejects when a figure takes far longer than it should: then something hangs. */
+const withinTime = async <T>(work: Promise<T>): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error('it takes too long')), FIGURE_DEADLINE_MS); });
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
+
+const interrupt = (signal: NodeJS.Signals): void => {
+  process.stderr.write(`${signal}: the daemons and sandboxes of this measurement are ended\n`);
+  endLiving().then(() => process.exit(1), () => process.exit(1));
 };
 
 const { values, positionals } = parseArgs({
@@ -54,6 +68,7 @@ if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1 || rounds > 10
     : `there is no figure ${unknown.join(', ')}; there are\n${FIGURES.map(({ name, about }) => `  ${name.padEnd(12)}${about}\n`).join('')}`);
   process.exitCode = 2;
 } else {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   const measures = await run(FIGURES.filter(({ name }) => positionals.length === 0 || positionals.includes(name)), rounds);
-  process.stdout.write(`\n${tableOf(measures)}\n\n${availableParallelism()} processors, Node ${process.version}, ${rounds} rounds\n`);
+  process.stdout.write(`\n${tableOf(measures)}\n\n${availableParallelism()} processors, Node ${process.version}, ${rounds} rounds\n`, () => process.exit());
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,3 +8,5 @@ export const temporaryFolder = (): string => {
   chmodSync(folder, 0o711);
   return folder;
 };
+
+export const removeTemporaryFolder = (folder: string): void => { rmSync(folder, { recursive: true, force: true }); };

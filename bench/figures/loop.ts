@@ -1,10 +1,9 @@
 import { Child } from '../child.ts';
-import { BENCH_FLAGS, endAll, serviceOf } from '../daemon.ts';
+import { BENCH_FLAGS, endAll, newDataDir, serviceOf } from '../daemon.ts';
 import type { ProbeAnswer, ProbeOrder } from '../daemon-with-probe.ts';
 import type { Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
 import { untilCalm } from '../process-facts.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 
 const PER_SECOND = 200;
 const CLAIMS = 500;
@@ -14,7 +13,7 @@ export const loop: Figure = {
   name: 'loop',
   about: "the daemon's event-loop delay while a pool of 100 fills and 200 claims/s run",
   run: async (bench) => {
-    const dataDir = temporaryFolder();
+    const dataDir = newDataDir();
     const options = { ...optionsOf(BENCH_FLAGS), dataDir, listen: '127.0.0.1:0' };
     const probed = new Child<ProbeOrder, ProbeAnswer>('daemon-with-probe', { args: [JSON.stringify(options)] });
     try {
