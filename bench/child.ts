@@ -18,7 +18,7 @@ export class Child<Order, Answer> {
   constructor(program: string, { args = [], execArgv = [], deadlineMs = DEADLINE_MS }: ChildOptions = {}) {
     const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
     const path = fileURLToPath(new URL(`./${program}${extension}`, import.meta.url));
-    this.process = fork(path, args, { execArgv: [...execArgv], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.process = fork(path, args, { execArgv: [...execArgv], serialization: 'advanced', detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.#deadlineMs = deadlineMs;
   }
 

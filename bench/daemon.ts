@@ -33,7 +33,7 @@ export class Daemon {
     const dataDir = newDataDir();
     const log = openSync(join(dataDir, 'log'), 'w');
     const child = spawn(process.execPath, [COMMAND, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
-      stdio: ['ignore', 'pipe', log],
+      stdio: ['ignore', 'pipe', log], detached: true, // an interrupt is for the bench, which then ends it in order
     });
     closeSync(log);
     try {
@@ -74,18 +74,29 @@ export const serviceOf = (dataDir: string, load: Load): Service => {
   return new Service(Number(new URL(address).port), readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim(), load);
 };
 
+/** Ends the daemon of the folder, if it runs, and its sandboxes; removes the folder. May be repeated. */
 export const endAll = async (dataDir: string): Promise<void> => {
-  const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], { stdio: ['ignore', 'ignore', 'inherit'] });
-  const [code]: unknown[] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}`);
+  const ending = endings.get(dataDir) ?? stopAll(dataDir);
+  endings.set(dataDir, ending);
+  await ending;
   living.delete(dataDir);
-  removeTemporaryFolder(dataDir);
 };
 
 /** For a bench that is interrupted: ends every daemon that is still there. */
 export const endLiving = async (): Promise<void> => {
   for (const dataDir of [...living]) await endAll(dataDir);
 };
+
+const stopAll = async (dataDir: string): Promise<void> => {
+  const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  let complaint = '';
+  child.stderr.on('data', (chunk: Buffer) => { complaint = (complaint + String(chunk)).slice(-1_000); });
+  const [code]: unknown[] = await once(child, 'close');
+  if (code !== 0) throw new Error(`sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}: ${complaint}`);
+  removeTemporaryFolder(dataDir);
+};
+
+const endings = new Map<string, Promise<void>>();
 
 /** Of a daemon that is started next; given back by `endAll`. */
 export const newDataDir = (): string => {

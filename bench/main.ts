@@ -12,7 +12,7 @@ import { neighbours } from './figures/neighbours.ts';
 import { throughput } from './figures/throughput.ts';
 import { Load } from './load.ts';
 import { tableOf, type Measure } from './measure.ts';
-import { removeTemporaryFolder, temporaryFolder } from './temporary-folder.ts';
+import { removeTemporaryFolder, removeTemporaryFolders, temporaryFolder } from './temporary-folder.ts';
 
 const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth];
 const ROUNDS = 5;
@@ -54,7 +54,7 @@ const withinTime = async <T>(work: Promise<T>): Promise<T> => {
 
 const interrupt = (signal: NodeJS.Signals): void => {
   process.stderr.write(`${signal}: the daemons and sandboxes of this measurement are ended\n`);
-  endLiving().then(() => process.exit(1), () => process.exit(1));
+  void endLiving().catch(() => undefined).then(removeTemporaryFolders).finally(() => process.exit(1));
 };
 
 const { values, positionals } = parseArgs({

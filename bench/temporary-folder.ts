@@ -2,11 +2,19 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+const made = new Set<string>();
+
 /** Everything measured lies in such folders, ours and what it is compared with: on the same disk. Sandboxes' uids pass through it. */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-bench-'));
   chmodSync(folder, 0o711);
+  made.add(folder);
   return folder;
 };
 
-export const removeTemporaryFolder = (folder: string): void => { rmSync(folder, { recursive: true, force: true }); };
+export const removeTemporaryFolder = (folder: string): void => {
+  rmSync(folder, { recursive: true, force: true });
+  made.delete(folder);
+};
+
+export const removeTemporaryFolders = (): void => { for (const folder of [...made]) removeTemporaryFolder(folder); };
