@@ -22,14 +22,14 @@ const STALE_FOREGROUND = `
 `;
 
 /** A process of the host that leads a group of this very number. */
-const strangerWith = (pid: number): ChildProcess => {
+const strangerWith = (pid: number): ChildProcess | undefined => {
   for (let tries = 0; tries < 200; tries += 1) {
     writeFileSync(LAST_PID, String(pid - 1));
     const stranger = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
     if (stranger.pid === pid) return stranger;
     stranger.kill('SIGKILL');
   }
-  throw new Error(`no process got the number ${pid}`);
+  return undefined;
 };
 
 describe('launcher join on a terminal', function () {
@@ -136,7 +136,7 @@ describe('launcher join on a terminal', function () {
     const shell = await commandOf(terminal.pty, 'perl');
     const stale = Number(/\) \S (?:\S+ ){4}(\S+)/.exec(readFileSync(`/proc/${shell}/stat`, 'latin1'))?.[1]);
     expect(startTimeOf(stale), 'its number is free').to.equal(undefined);
-    const stranger = strangerWith(stale);
+    const stranger = strangerWith(stale) ?? skipBecause(this, "another process was quicker to take the number");
 
     process.kill(terminal.pty.pid, 34);
     process.kill(terminal.pty.pid, 'SIGTERM');
