@@ -24,6 +24,8 @@ quotas:
 
 - All faults are reported at once, each with the file, variable or flag that it came from, and the daemon does not start. An
   unknown key, or an unknown variable that begins with \`SANDPOOL_\`, is a fault.
+- \`sandpool config print\` shows the merged result with the origin of each value, secrets masked; \`sandpool config check FILE\`
+  checks a file before a daemon starts with it.
 - Durations are text: \`90s\`, \`30m\`, \`1h30m\`. Lists are given to a variable or a flag with commas between.
 - A relative path in a file is taken from that file's folder, one in a variable or a flag from the working folder.
 - Settings are read at the start. To change one, restart the daemon; sandboxes go on meanwhile.

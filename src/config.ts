@@ -1,9 +1,10 @@
-import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { environmentLayer, type Fault, fileLayer, flagLayer, type Layer, type NamedTexts } from './config/layers.ts';
+import { defaultDataDir, environment, type NamedTexts, plainDataDir, variable } from './config/environment.ts';
+import { environmentLayer, type Fault, fileLayer, flagLayer, type Layer } from './config/layers.ts';
 import { type Config, ConfigSchema } from './config/schema.ts';
 import { listSettings, type Setting } from './config/settings.ts';
+import type { GivenSetting } from './config/shown.ts';
 
 export type { Config, Fault, NamedTexts };
 
@@ -15,6 +16,12 @@ export class ConfigFaults extends Error {
   constructor(faults: readonly Fault[]) {
     super(faults.map(({ setting, origin, problem }) => (setting === '' ? `${origin} ${problem}` : `${setting} ${problem} (${origin})`)).join('\n'));
     this.faults = faults;
+  }
+
+  /** For people: how many there are, then a line for each. */
+  get text(): string {
+    const count = this.faults.length;
+    return `The configuration has ${count === 1 ? 'a fault' : `${count} faults`}:\n${this.message.replace(/^/gm, '  ')}`;
   }
 }
 
@@ -30,6 +37,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** Where each setting's value came from, by its path: a file, a variable, a flag, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
+  /** Every setting in the schema's order, as its source gave it: durations are text. */
+  readonly given: readonly GivenSetting[];
 }
 
 /** A flag of `serve`, as commander wants it; its value is always text. */
@@ -38,16 +47,13 @@ export interface ConfigFlag {
   readonly description: string;
 }
 
-/** This process's environment: the one place that reads it. */
-export const environment = (): NamedTexts => process.env;
-
 /**
  * The settings from files, then SANDPOOL_* variables, then flags, the later over the earlier.
  * Throws ConfigFaults with all that is wrong in any of them.
  */
 export const loadConfig = ({ argvOptions = {}, env = environment(), files = [DEFAULT_FILE] }: ConfigSources = {}): LoadedConfig => {
   const settings = listSettings();
-  const chosen = argvOptions['config'] ?? nonEmpty(env['SANDPOOL_CONFIG']);
+  const chosen = argvOptions['config'] ?? variable(env, 'SANDPOOL_CONFIG');
   const layers: readonly Layer[] = [
     { values: new Map([['dataDir', { value: defaultDataDir(env), origin: 'default' }]]), faults: [] },
     ...[...files, ...(chosen === undefined ? [] : [resolve(chosen)])].map((file) => fileLayer(file, settings)),
@@ -67,15 +73,12 @@ export const loadConfig = ({ argvOptions = {}, env = environment(), files = [DEF
     }));
   }
   if (faults.length > 0 || !parsed.success) throw new ConfigFaults(faults);
-  return { config: parsed.data, origins };
+  const given = settings.map((setting) => ({ setting, value: values.get(setting.path)?.value, origin: origins[setting.path] ?? '' }));
+  return { config: parsed.data, origins, given };
 };
 
 /** The data folder alone, for a command that looks for the local daemon: flag, SANDPOOL_DATA_DIR, SANDPOOL_CONFIG, default. */
-export const dataDirFrom = (env: NamedTexts, flag?: string): string => {
-  const named = flag ?? nonEmpty(env['SANDPOOL_DATA_DIR']);
-  if (named !== undefined) return resolve(named);
-  return nonEmpty(env['SANDPOOL_CONFIG']) === undefined ? defaultDataDir(env) : loadConfig({ env }).config.dataDir;
-};
+export const dataDirFrom = (env: NamedTexts, flag?: string): string => plainDataDir(env, flag) ?? loadConfig({ env }).config.dataDir;
 
 /** `--config`, then one flag a setting. */
 export const configFlags = (): readonly ConfigFlag[] => [
@@ -90,11 +93,6 @@ const DEFAULT_FILE = fileURLToPath(new URL('../config/default.yaml', import.meta
 
 /** What the command line reads for itself, and what Kubernetes sets for a service that is called sandpool. */
 const NOT_SETTINGS = /^SANDPOOL_(CONFIG|SERVER|API_KEY|API_KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
-
-const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);
-
-const defaultDataDir = (env: NamedTexts): string =>
-  process.getuid?.() === 0 ? '/var/lib/sandpool' : resolve(nonEmpty(env['HOME']) ?? homedir(), '.local/share/sandpool');
 
 /** Every group is there, so that a missing setting is named itself. Only known paths become keys. */
 const treeOf = (values: Layer['values'], settings: readonly Setting[]): unknown => {

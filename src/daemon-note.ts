@@ -1,6 +1,5 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 
 /**
  * `daemon.json` in the data folder: where the running daemon listens, for the command line and for a second start. It
@@ -26,8 +25,8 @@ export const writeDaemonNote = (dataDir: string, address: string): void => {
 /** The note of a daemon that is alive; undefined where there is none. */
 export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
   try {
-    const note = NoteSchema.parse(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
-    return isRunning(note) ? note : undefined;
+    const note = noteOf(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
+    return note && isRunning(note) ? note : undefined;
   } catch {
     return undefined; // none, or not readable by this user, or not ours
   }
@@ -41,12 +40,13 @@ export const removeDaemonNote = (dataDir: string): void => {
   if (readDaemonNote(dataDir)?.pid === process.pid) rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
-const NoteSchema = z.object({
-  address: z.url({ protocol: /^https?$/ }),
-  pid: z.int().positive(),
-  startTime: z.string().min(1),
-  bootId: z.string().min(1),
-});
+/** By hand: the command line reads this at every start, and a schema library would double its time. */
+const noteOf = (value: unknown): DaemonNote | undefined => {
+  if (typeof value !== 'object' || value === null || !('address' in value && 'pid' in value && 'startTime' in value && 'bootId' in value)) return undefined;
+  const { address, pid, startTime, bootId: boot } = value;
+  return typeof address === 'string' && /^https?:/.test(address) && URL.canParse(address) && typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0
+    && typeof startTime === 'string' && startTime !== '' && typeof boot === 'string' ? { address, pid, startTime, bootId: boot } : undefined;
+};
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 

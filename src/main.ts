@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { type Config, ConfigFaults, dataDirFrom, environment, loadConfig, type NamedTexts } from './config.ts';
+import { type Config, ConfigFaults, dataDirFrom, loadConfig, type NamedTexts } from './config.ts';
+import { environment } from './config/environment.ts';
 import { createDaemon } from './daemon.ts';
 import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
 import { runDaemon } from './daemon-process.ts';
@@ -78,8 +79,7 @@ const configOrFaults = (argvOptions: NamedTexts): Config | undefined => {
     return loadConfig({ argvOptions }).config;
   } catch (error) {
     if (!(error instanceof ConfigFaults)) throw error;
-    const count = error.faults.length;
-    process.stderr.write(`The configuration has ${count === 1 ? 'a fault' : `${count} faults`}:\n${error.message.replace(/^/gm, '  ')}\n`);
+    process.stderr.write(`${error.text}\n`);
     return undefined;
   }
 };

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { SandpoolClient } from '../client/sandpool-client.ts';
-import { dataDirFrom } from '../config.ts';
+import { plainDataDir, variable } from '../config/environment.ts';
 import { readDaemonNote } from '../daemon-note.ts';
 import type { CliContext } from './context.ts';
 import { CliFailure, START_HINT } from './failure.ts';
@@ -22,16 +22,21 @@ export const addConnectionOptions = (command: Command): Command =>
 
 /** A client of the daemon that the options, the environment or the data folder name. Close it when done. */
 export const connect = async (options: ConnectionOptions, { env }: CliContext): Promise<SandpoolClient> => {
-  const named = options.server ?? nonEmpty(env['SANDPOOL_SERVER']);
-  const server = named === undefined ? localServer(options, env) : parseServer(named);
+  const named = options.server ?? variable(env, 'SANDPOOL_SERVER');
+  const server = named === undefined ? await localServer(options, env) : parseServer(named);
   return new SandpoolClient({ server, apiKey: await findKey(options, env, server) });
 };
 
-/** The data folder that a command is about. */
-export const dataDirOf = (options: ConnectionOptions, env: CliContext['env']): string => dataDirFrom(env, options.dataDir);
+/** The data folder that a command is about. A file of settings is read only where it may name the folder. */
+export const dataDirOf = async (options: Pick<ConnectionOptions, 'dataDir'> & { readonly config?: string }, env: CliContext['env']): Promise<string> => {
+  const plain = options.config === undefined || options.dataDir !== undefined ? plainDataDir(env, options.dataDir) : undefined;
+  if (plain !== undefined) return plain;
+  const { loadConfig } = await import('../config.ts');
+  return loadConfig({ env, argvOptions: options.config === undefined ? {} : { config: options.config } }).config.dataDir;
+};
 
-const localServer = (options: ConnectionOptions, env: CliContext['env']): URL => {
-  const dataDir = dataDirOf(options, env);
+const localServer = async (options: ConnectionOptions, env: CliContext['env']): Promise<URL> => {
+  const dataDir = await dataDirOf(options, env);
   const daemon = readDaemonNote(dataDir);
   if (daemon) return parseServer(daemon.address);
   throw new CliFailure(`no daemon runs on the data folder ${dataDir}`, [START_HINT, 'or name a running one with --server URL or --data-dir DIR']);
@@ -46,15 +51,15 @@ const parseServer = (text: string): URL => {
 };
 
 const findKey = async (options: ConnectionOptions, env: CliContext['env'], server: URL): Promise<string> => {
-  const file = options.keyFile ?? (nonEmpty(env['SANDPOOL_API_KEY']) === undefined ? nonEmpty(env['SANDPOOL_API_KEY_FILE']) : undefined);
+  const file = options.keyFile ?? (variable(env, 'SANDPOOL_API_KEY') === undefined ? variable(env, 'SANDPOOL_API_KEY_FILE') : undefined);
   if (file !== undefined) return await readKey(file);
-  const given = nonEmpty(env['SANDPOOL_API_KEY']);
+  const given = variable(env, 'SANDPOOL_API_KEY');
   if (given !== undefined) return checkedKey(given, 'SANDPOOL_API_KEY');
   // The local daemon's key is for this machine only, whatever address was named.
   if (!LOOPBACK.test(server.hostname)) {
     throw new CliFailure(`no key for ${server.origin}`, ['name one with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY']);
   }
-  return await readKey(join(dataDirOf(options, env), 'keys', 'tenant.key'));
+  return await readKey(join(await dataDirOf(options, env), 'keys', 'tenant.key'));
 };
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -76,5 +81,3 @@ const unreadable = (file: string, error: unknown): CliFailure => {
   if (code === 'EACCES') return new CliFailure(`${file} may not be read by this user`, ['run this as the daemon’s user, or name a key of your own with --key-file FILE']);
   return new CliFailure(`${file} can’t be read: ${error instanceof Error ? error.message : String(error)}`, [], { cause: error });
 };
-
-const nonEmpty = (text: string | undefined): string | undefined => (text === '' ? undefined : text);

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { NamedTexts } from '../config.ts';
+import type { NamedTexts } from '../config/environment.ts';
 
 /** What a command works with, besides its own arguments. */
 export interface CliContext {

@@ -1,4 +1,4 @@
-import { environment } from '../config.ts';
+import { environment } from '../config/environment.ts';
 import { runCommandLine } from './program.ts';
 
 for (const stream of [process.stdin, process.stdout, process.stderr]) stream.on('error', () => {}); // whoever was there has left

@@ -1,14 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Action, ServiceAction } from './action.ts';
-import { execLeaf } from './commands/exec.ts';
-import { poolsGroup } from './commands/pools.ts';
-import { runLeaf } from './commands/run.ts';
-import { sandboxesGroup } from './commands/sandboxes.ts';
-import { serveLeaf } from './commands/serve.ts';
-import { shellLeaf } from './commands/shell.ts';
-import { stopLeaf } from './commands/stop.ts';
-import { connect, type ConnectionOptions } from './connection.ts';
+import { type Actions, COMMANDS, type CommandEntry } from './command-table.ts';
+import type { ConnectionOptions } from './connection.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
@@ -28,6 +22,7 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
     }
   };
   const serviceAction: ServiceAction = (work) => action(FAILED, async (_context, operands, options) => {
+    const { connect } = await import('./connection.ts');
     const api = await connect(options as ConnectionOptions, context);
     try {
       await work(api, context, operands, options as Parameters<typeof work>[3]);
@@ -37,7 +32,7 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
     }
   });
   try {
-    await program(action, serviceAction, context).parseAsync(argv, { from: 'user' });
+    await (await program(argv, { action, serviceAction }, context)).parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof UsageEnd) return error.exitCode;
@@ -46,20 +41,22 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
   }
 };
 
-const program = (action: Action, serviceAction: ServiceAction, { stdout, stderr }: CliContext): Command => {
+/** With the whole of the commands that the line names, and of the others their summaries. */
+export const program = async (argv: readonly string[], actions: Actions, { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>): Promise<Command> => {
   const root = withUsageExit(new Command('sandpool'), USAGE_EXIT)
     .description('Hands out isolated, pre-started sandboxes.')
     .version(version())
     .enablePositionalOptions()
+    .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText('after', EXAMPLES);
-  const commands = [
-    serveLeaf(action), runLeaf(action), execLeaf(action), shellLeaf(action), sandboxesGroup(serviceAction), poolsGroup(serviceAction), stopLeaf(action),
-  ];
-  for (const command of commands) root.addCommand(command);
+  const named = argv.slice(0, 2); // of `help run` the second
+  for (const entry of COMMANDS) root.addCommand(named.includes(entry.name) ? await entry.load(actions) : outlineOf(entry));
   const output = { writeOut: (text: string) => void stdout.write(text), writeErr: (text: string) => void stderr.write(text) };
   for (const command of withMembers(root)) command.configureOutput(output);
   return root;
 };
+
+const outlineOf = ({ name, summary }: CommandEntry): Command => new Command(name).summary(summary);
 
 const EXAMPLES = `
 Examples:

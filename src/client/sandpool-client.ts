@@ -1,5 +1,4 @@
 import { HttpExchanges } from './http-exchange.ts';
-import { openTerminal } from './open-terminal.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
   AdminApiKeyRequest, ApiKeyRequest, ExecRequest, ExecResult, IssuedApiKey, Page, PageRequest, Pool, PoolDeletion, Readiness, Sandbox,
@@ -82,6 +81,7 @@ export class SandpoolClient {
 
   /** A shell in a Running sandbox. */
   async terminal(sandboxId: string, size: { readonly cols: number; readonly rows: number }): Promise<TerminalConnection> {
+    const { openTerminal } = await import('./open-terminal.ts'); // a WebSocket library that other calls do not need
     const token = await this.createExecToken(sandboxId);
     const dot = sandboxId.indexOf('.');
     const clusterId = dot > 0 ? sandboxId.slice(0, dot) : this.#clusterId;

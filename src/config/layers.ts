@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseDocument } from 'yaml';
+import type { NamedTexts } from './environment.ts';
 import type { Setting } from './settings.ts';
-
-/** Text under names, as the environment and a command's options give it. */
-export type NamedTexts = Readonly<Record<string, string | undefined>>;
+import { suggestionFor } from './suggestion.ts';
 
 /** One thing that is wrong with the configuration. `origin` says where: a file, a variable or a flag. */
 export interface Fault {
@@ -47,7 +46,7 @@ export const environmentLayer = (env: NamedTexts, settings: readonly Setting[], 
       const setting = known.get(name);
       return setting && value !== undefined && (value !== '' || setting.kind === 'list') ? [[setting.path, { value: readText(setting, value), origin: name }]] : [];
     })),
-    faults: found.filter(([name]) => !known.has(name)).map(([name]) => ({ setting: name, origin: 'the environment', problem: 'is no setting' })),
+    faults: found.filter(([name]) => !known.has(name)).map(([name]) => unknownKey(name, [...known.keys()], 'the environment')),
   };
 };
 
@@ -76,12 +75,17 @@ const treeLayer = (tree: unknown, settings: readonly Setting[], file: string): L
       for (const [key, child] of Object.entries(node)) {
         const below = path === '' ? key : `${path}.${key}`;
         if (known.has(below) || settings.some(({ path: name }) => name.startsWith(`${below}.`))) visit(child, below);
-        else faults.push({ setting: below, origin: file, problem: 'is no setting' });
+        else faults.push(unknownKey(below, [...known.keys()], file));
       }
     }
   };
   visit(tree, '');
   return { values, faults };
+};
+
+const unknownKey = (setting: string, known: readonly string[], origin: string): Fault => {
+  const meant = suggestionFor(setting, known);
+  return { setting, origin, problem: `is no setting${meant === undefined ? '' : `; did you mean ${meant}?`}` };
 };
 
 /** What a text that is no number stands for is left to the schema to refuse. */

@@ -13,6 +13,8 @@ export interface Setting {
   readonly option: string;
   readonly kind: 'text' | 'number' | 'list' | 'path';
   readonly description: string;
+  /** Its value is never shown. */
+  readonly secret: boolean;
 }
 
 /** Every leaf of the schema, in its order. */
@@ -25,7 +27,7 @@ const leavesOf = (group: z.ZodObject, above: readonly string[]): Setting[] =>
   });
 
 const settingOf = (path: readonly string[], schema: z.core.$ZodType): Setting => {
-  const { type, kind, description } = z.toJSONSchema(schema, { io: 'input' });
+  const { type, kind, description, secret } = z.toJSONSchema(schema, { io: 'input' });
   const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase());
   return {
     path: path.join('.'),
@@ -34,5 +36,6 @@ const settingOf = (path: readonly string[], schema: z.core.$ZodType): Setting =>
     option: words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join(''),
     kind: kind === 'path' ? 'path' : type === 'integer' || type === 'number' ? 'number' : type === 'array' ? 'list' : 'text',
     description: description ?? '',
+    secret: secret === true,
   };
 };

@@ -5,11 +5,12 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COMMANDS as ENTRIES } from '../../src/cli/command-table.ts';
 import { aCliDaemon, cli, cliHere } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
-  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
+  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
   ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['pools', name]),
 ];
 
@@ -29,6 +30,17 @@ describe('the command line', function () {
     expect(end.code).to.equal(0);
     for (const name of ['serve', 'run', 'exec', 'shell', 'sandboxes', 'pools', 'stop']) expect(end.stdout).to.match(new RegExp(`^ {2}${name} `, 'm'));
     expect(end.stdout).to.include('Examples:');
+  });
+
+  for (const entry of ENTRIES) {
+    it(`says the same of ${entry.name} in the list of commands as in its own help`, async () => {
+      const command = await entry.load({ action: () => async () => {}, serviceAction: () => async () => {} });
+      expect([command.name(), command.summary() || command.description()]).to.deep.equal([entry.name, entry.summary]);
+    });
+  }
+
+  it('shows the help of a command by help COMMAND', async () => {
+    expect((await cliHere(['help', 'run'])).stdout).to.equal((await cliHere(['run', '--help'])).stdout);
   });
 
   it('tells its version', async () => {

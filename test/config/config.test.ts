@@ -72,8 +72,8 @@ describe('the configuration', () => {
     }));
 
     expect(faults).to.have.members([
-      `quotas.sandboxs is no setting (${file})`,
-      `listne is no setting (${file})`,
+      `quotas.sandboxs is no setting; did you mean quotas.sandboxes? (${file})`,
+      `listne is no setting; did you mean listen? (${file})`,
       `breaker must be a group of settings (${file})`,
       'SANDPOOL_QUOTA is no setting (the environment)',
       `pidsMax must be a whole number from 8 to 32768 (${file})`,
@@ -83,6 +83,16 @@ describe('the configuration', () => {
       `history.listWindow must not exceed history.retention (${file})`,
       'keys.defaultLifetime must not exceed keys.maxLifetime (default)',
     ]);
+  });
+
+  it('says which setting was probably meant, also one of another group, and nothing where none is near', () => {
+    const problem = (text: string): string | undefined => /did you mean (.*)\?/.exec(faultsOf(() => loadConfig({ argvOptions: { config: aFile(text) }, env: {} }))[0] ?? '')?.[1];
+
+    expect(problem('pidMax: 3')).to.equal('pidsMax');
+    expect(problem('perSecond: 3')).to.equal('refill.perSecond');
+    expect(problem('history: { retentoin: 1h }')).to.equal('history.retention');
+    expect(problem('colour: red')).to.equal(undefined);
+    expect(problem(`${'x'.repeat(100_000)}: 1`)).to.equal(undefined);
   });
 
   it('refuses a file that is missing, not YAML, or says a thing twice, without quoting it', () => {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { NamedTexts } from '../../config.ts';
+import type { NamedTexts } from '../../config/environment.ts';
 import { type DaemonNote, isRunning, readDaemonNote } from '../../daemon-note.ts';
 import { dataDirOf } from '../connection.ts';
 import { type CliContext, print } from '../context.ts';
@@ -28,7 +28,7 @@ export const stopLeaf = (action: Action): Command =>
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
     .option('--config <file>', 'the daemon’s file of settings [SANDPOOL_CONFIG]')
     .action(action(1, async (context, _operands, options: StopOptions) => {
-      const dataDir = dataDirOf(options, context.env);
+      const dataDir = await dataDirOf(options, context.env);
       const daemon = readDaemonNote(dataDir);
       if (daemon) {
         await endDaemon(daemon);

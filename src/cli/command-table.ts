@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import type { Action, ServiceAction } from './action.ts';
+
+export interface Actions {
+  readonly action: Action;
+  readonly serviceAction: ServiceAction;
+}
+
+/** A command of the first level. Its module is loaded when it is asked for, so that the others cost it nothing. */
+export interface CommandEntry {
+  readonly name: string;
+  /** As the command's own help has it. */
+  readonly summary: string;
+  readonly load: (actions: Actions) => Promise<Command>;
+}
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: 'serve', summary: 'Runs the daemon until SIGINT or SIGTERM',
+    load: async ({ action }) => (await import('./commands/serve.ts')).serveLeaf(action),
+  },
+  {
+    name: 'run', summary: 'Runs a command in a sandbox of its own, which is given back afterwards',
+    load: async ({ action }) => (await import('./commands/run.ts')).runLeaf(action),
+  },
+  {
+    name: 'exec', summary: 'Runs a command in a running sandbox',
+    load: async ({ action }) => (await import('./commands/exec.ts')).execLeaf(action),
+  },
+  {
+    name: 'shell', summary: 'Opens a shell in a sandbox',
+    load: async ({ action }) => (await import('./commands/shell.ts')).shellLeaf(action),
+  },
+  {
+    name: 'sandboxes', summary: 'Lists, claims and gives back sandboxes',
+    load: async ({ serviceAction }) => (await import('./commands/sandboxes.ts')).sandboxesGroup(serviceAction),
+  },
+  {
+    name: 'pools', summary: 'Lists, makes, resizes and deletes pools',
+    load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
+  },
+  {
+    name: 'config', summary: 'Shows and checks the daemon’s settings',
+    load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
+  },
+  {
+    name: 'stop', summary: 'Ends the local daemon and its helpers',
+    load: async ({ action }) => (await import('./commands/stop.ts')).stopLeaf(action),
+  },
+];
