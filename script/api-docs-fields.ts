@@ -183,6 +183,28 @@ A key of the caller's own team, user and role. The body may be empty. The key is
     },
     answer: issuedKey(),
   },
+  'GET /api-keys': {
+    about: 'Never with the keys themselves. Expired ones show until they make room for others.',
+    query: { limit: LIMIT, offset: OFFSET },
+    answer: keyItems(),
+  },
+  'DELETE /api-keys/{keyId}': {
+    about: 'It is worth nothing from then on, also where it is the one that asks. Terminals that are open stay open.',
+    answer: { keyId: '', status: '' },
+  },
+  'GET /admin/api-keys': {
+    about: '',
+    query: { limit: LIMIT, offset: OFFSET },
+    answer: keyItems(),
+  },
+  'DELETE /admin/api-keys/{name}': {
+    about: 'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller\'s namespace.',
+    answer: { keyId: '', status: '' },
+  },
+  'DELETE /admin/api-keys/{namespace}/{shortName}': {
+    about: '',
+    answer: { keyId: '', status: '' },
+  },
 };
 
 /** Of every paged list. */
@@ -247,8 +269,15 @@ nothing is usable · \`Deleting\`. \`Updating\` is not used yet.`,
 };
 
 function issuedKey(): Readonly<Record<string, string>> {
+  return { apiKey: 'The key itself: a secret.', ...keyFields() };
+}
+
+function keyItems(): Readonly<Record<string, string>> {
+  return { items: 'The fields of `POST /api-keys`’s answer, without `apiKey`.' };
+}
+
+function keyFields(): Readonly<Record<string, string>> {
   return {
-    apiKey: 'The key itself: a secret.',
     keyId: 'Its middle part. Logs show it.',
     name: '`{namespace}/{name}`.',
     user: '',

@@ -89,7 +89,7 @@ export const codeNotes: Readonly<Record<ErrorCode, string>> = {
   POOL_NOT_FOUND: 'No such pool of the caller\'s. `pool not found`; a claim adds `detail.availablePools` (`name`, `namespace`, `idle`, `running`, `starting`; at most 50 of the caller\'s) and `detail.hint`.',
   SANDBOX_NOT_FOUND: 'Unknown, finished, or another\'s. `sandbox not found or already terminated`.',
   SANDBOX_TEMPLATE_NOT_FOUND: '`sandbox template not found`; `detail.availableTemplates` (`name`, `description`; at most 50) and `detail.hint`.',
-  API_KEY_NOT_FOUND: 'Not answered yet.',
+  API_KEY_NOT_FOUND: 'No such key of the caller\'s; under `/admin` of nobody\'s.',
   CLUSTER_NOT_FOUND: 'The terminal\'s address names another cluster.',
   METHOD_NOT_ALLOWED: 'The path has other methods; `Allow` names them.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',

@@ -17,6 +17,7 @@ import { createPool } from './operations/create-pool.ts';
 import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
+import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { loadTemplates } from './operations/load-templates.ts';
 import type { Operations } from './operations/operations.ts';
@@ -84,6 +85,10 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     authenticate: authenticate(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),
+    listApiKeys: listApiKeys(keys),
+    listAllApiKeys: listAllApiKeys(keys),
+    deleteApiKey: deleteApiKey(keys),
+    deleteApiKeyByName: deleteApiKeyByName(keys),
     claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, background }),
     getSandbox: getSandbox(common),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),

@@ -61,6 +61,8 @@ export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refu
 export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
 export const poolAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'pool already exists');
 
+export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'API key not found');
+
 export const templateNotFound = (availableTemplates: readonly TemplateChoice[]): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found', {
     detail: { availableTemplates, hint: 'name one of availableTemplates as templateName' },

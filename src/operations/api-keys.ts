@@ -1,10 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { OrderedIndex, type OrderedEntry } from '../actors/ordered-index.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Records } from '../contracts/record-store.ts';
+import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH, type ApiKeyText } from '../model/api-key-text.ts';
 import { Refusal } from '../model/refusals.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
+import type { Page, PageRequest } from './views.ts';
 
 /** What a new key is for. Times in milliseconds since the epoch. */
 export interface ApiKeySpec {
@@ -53,7 +56,10 @@ export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
   readonly #clock: Clock;
   readonly #byId = new Map<string, ApiKeyRecord>();
+  readonly #byName = new Map<string, ApiKeyRecord>();
   readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
+  /** By the moment of issue: everyone's under '', and each tenant's. */
+  readonly #lists = new Map<string, OrderedIndex>();
 
   constructor(deps: { readonly apiKeys: Records<ApiKeyRecord>; readonly clock: Clock }) {
     this.#store = deps.apiKeys;
@@ -72,6 +78,29 @@ export class ApiKeyMirror {
     return this.#byId.get(keyId);
   }
 
+  findByName(namespace: string, shortName: string): ApiKeyRecord | undefined {
+    return this.#byName.get(`${namespace}/${shortName}`);
+  }
+
+  /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
+  list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
+    const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
+    const items = (list?.newest(offset, limit) ?? []).flatMap((keyId) => this.#byId.get(keyId) ?? []);
+    return { items, total: list?.size ?? 0, limit, offset };
+  }
+
+  /** Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth nothing here, and the error passes on. */
+  async remove(record: ApiKeyRecord): Promise<void> {
+    this.#forget(record);
+    try {
+      await this.#store.remove(record);
+    } catch (error) {
+      if (error instanceof RecordConflict) return; // it is gone already
+      if (!(error instanceof OutcomeUnknown)) this.#add(record);
+      throw error;
+    }
+  }
+
   /** Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with a Refusal at a limit. */
   async create(record: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
     const owned = this.#byTenant.get(tenantKey(record));
@@ -84,8 +113,14 @@ export class ApiKeyMirror {
   }
 
   #add(record: ApiKeyRecord): void {
-    this.#byId.set(record.keyId, record);
     const key = tenantKey(record);
+    this.#byId.set(record.keyId, record);
+    this.#byName.set(`${record.namespace}/${record.shortName}`, record);
+    for (const name of ['', key]) {
+      const list = this.#lists.get(name) ?? new OrderedIndex();
+      this.#lists.set(name, list);
+      list.add(entryOf(record));
+    }
     const owned = this.#byTenant.get(key);
     if (owned) owned.add(record);
     else this.#byTenant.set(key, new Set([record]));
@@ -96,12 +131,27 @@ export class ApiKeyMirror {
     for (const record of owned) {
       if (record.expiresAt > now) continue;
       // First here, so that no other request removes it too. It has expired: should the store keep it, it opens nothing.
-      owned.delete(record);
-      this.#byId.delete(record.keyId);
+      this.#forget(record);
       await this.#store.remove(record);
     }
   }
+
+  #forget(record: ApiKeyRecord): void {
+    const key = tenantKey(record);
+    this.#byId.delete(record.keyId);
+    this.#byName.delete(`${record.namespace}/${record.shortName}`);
+    const owned = this.#byTenant.get(key);
+    owned?.delete(record);
+    if (owned?.size === 0) this.#byTenant.delete(key);
+    for (const name of ['', key]) {
+      const list = this.#lists.get(name);
+      list?.remove(entryOf(record));
+      if (list?.size === 0) this.#lists.delete(name);
+    }
+  }
 }
+
+const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issuedAt, id: keyId });
 
 const tooManyKeys = (limit: number): Refusal => new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
 

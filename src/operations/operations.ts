@@ -11,6 +11,12 @@ export interface Operations {
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
   /** For `/admin`: the key of any team and user; they default to the caller's. */
   readonly createApiKeyForTenant: (caller: Caller, request: AdminApiKeyRequest) => Promise<IssuedApiKey>;
+  readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
+  readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
+  /** Durable, and the key worth nothing, when it resolves. */
+  readonly deleteApiKey: (caller: Caller, keyId: string) => Promise<void>;
+  /** The same for `/admin`; answers the key's id. */
+  readonly deleteApiKeyByName: (caller: Caller, name: { readonly namespace: string; readonly shortName: string }) => Promise<string>;
 
   /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. */
   readonly claimSandbox: (caller: Caller, request: ClaimRequest) => Promise<SandboxView>;

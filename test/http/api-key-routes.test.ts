@@ -16,6 +16,7 @@ describe('API keys over HTTP', () => {
       ['POST', '/sandboxes'], ['GET', '/sandboxes'], ['GET', '/sandboxes/x'], ['DELETE', '/sandboxes/x'], ['POST', '/sandboxes/x/exec'],
       ['POST', '/sandboxes/x/exec-token'], ['PUT', '/sandboxes/x/idle-timeout'], ['POST', '/sandboxpools'], ['GET', '/sandboxpools'],
       ['GET', '/sandboxpools/x'], ['PUT', '/sandboxpools/x'], ['DELETE', '/sandboxpools/x'], ['POST', '/api-keys'], ['POST', '/admin/api-keys'],
+      ['GET', '/api-keys'], ['DELETE', '/api-keys/x'], ['GET', '/admin/api-keys'], ['DELETE', '/admin/api-keys/x'], ['DELETE', '/admin/api-keys/x/y'],
     ] as const;
 
     for (const [method, path] of OPERATIONS) {
@@ -158,6 +159,76 @@ describe('API keys over HTTP', () => {
       const answer = await server.admin.post('/admin/api-keys', { team: 'a', user: 'b', role: 'root' });
       expect(answer.status).to.equal(400);
       expect(answer.json.detail).to.deep.equal({ field: 'role', allowed: ['user', 'admin'] });
+    });
+  });
+
+  describe('GET /api-keys', () => {
+    it("lists the caller's keys, newest first, without a secret or a hash", async () => {
+      server.operations.clock.time += 1_000;
+      const { json: issued } = await server.tenant.post('/api-keys', { name: 'ci', description: 'for ci' });
+      const answer = await server.tenant.get('/api-keys?limit=1');
+      expect(answer.status).to.equal(200);
+      const { apiKey, ...shown } = issued;
+      expect(answer.json).to.deep.equal({ items: [shown], total: 2, limit: 1, offset: 0 });
+      expect(shown).to.have.all.keys('keyId', 'name', 'user', 'team', 'role', 'description', 'issuedAt', 'expiresAt');
+      expect(answer.text).not.to.contain(apiKey!.split('_')[2]!.slice(0, 10)).and.not.contain('hash');
+    });
+
+    it("shows nobody else's", async () => {
+      const { json } = await server.stranger.post('/api-keys', { name: 'theirs' });
+      for (const client of [server.tenant, server.colleague]) expect((await client.get('/api-keys')).text).not.to.contain(json.keyId);
+    });
+  });
+
+  describe('DELETE /api-keys/{keyId}', () => {
+    it('makes a key worth nothing at once, also the one that asks', async () => {
+      const { json } = await server.tenant.post('/api-keys', {});
+      const key = json.apiKey!;
+      expect((await server.anyone.get('/sandboxes', { key })).status).to.equal(200);
+      const answer = await server.anyone.delete(`/api-keys/${json.keyId}`, { key });
+      expect(answer.status).to.equal(200);
+      expect(answer.json).to.deep.equal({ keyId: json.keyId, status: 'deleted' });
+      expect((await server.anyone.get('/sandboxes', { key })).json).to.deep.equal(INVALID);
+      expect(server.operations.keyRecords.records.has(json.keyId!)).to.equal(false);
+    });
+
+    it("answers the same for another's, an unknown and a malformed one", async () => {
+      const { json } = await server.stranger.post('/api-keys', {});
+      for (const id of [json.keyId!, 'AAAAAAAAAAAAAAAA', '..%2F..', '%00']) {
+        const answer = await server.tenant.delete(`/api-keys/${id}`);
+        expect([answer.status, answer.json]).to.deep.equal([404, { error: 'API key not found', errorCode: 'API_KEY_NOT_FOUND' }], id);
+      }
+      expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(200);
+    });
+
+    it('frees the name', async () => {
+      const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
+      await server.tenant.delete(`/api-keys/${json.keyId}`);
+      expect((await server.tenant.post('/api-keys', { name: 'ci' })).status).to.equal(201);
+    });
+  });
+
+  describe('the keys of all tenants', () => {
+    it('are listed for admins alone', async () => {
+      const { json } = await server.stranger.post('/api-keys', {});
+      expect((await server.admin.get('/admin/api-keys?limit=1000')).text).to.contain(json.keyId);
+      expect((await server.tenant.get('/admin/api-keys')).json.errorCode).to.equal('ADMIN_REQUIRED');
+    });
+
+    for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
+      it(`are revoked by name: ${path}`, async () => {
+        const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
+        expect((await server.tenant.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal('ADMIN_REQUIRED');
+        const answer = await server.admin.delete(`/admin/api-keys/${path}`);
+        expect([answer.status, answer.json]).to.deep.equal([200, { keyId: json.keyId, status: 'deleted' }]);
+        expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(401);
+        expect((await server.admin.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal('API_KEY_NOT_FOUND');
+      });
+    }
+
+    it('are revoked by the short name alone where it is of the namespace of the admin', async () => {
+      const { json } = await server.admin.post('/api-keys', { name: 'mine' });
+      expect((await server.admin.delete('/admin/api-keys/mine')).json).to.deep.equal({ keyId: json.keyId, status: 'deleted' });
     });
   });
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
@@ -54,6 +55,26 @@ describe('API keys', () => {
     const failing = new ApiKeyMirror({ apiKeys: Object.assign(store, { create: async () => { throw new Error('disk full'); } }), clock });
     expect((await rejection(failing.create(record))).message).to.equal('disk full');
     expect(failing.find(record.keyId)).to.equal(undefined);
+  });
+
+  it('are worth nothing from the moment they are revoked, also where the store can not say whether they are gone', async () => {
+    const { apiKey, record } = minted();
+    const created = await mirror.create(record);
+    store.remove = async () => { throw new OutcomeUnknown('no answer'); };
+    const ask = authenticate({ apiKeys: mirror, pepper: PEPPER, clock });
+    const removal = rejection(mirror.remove(created));
+    expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
+    expect(await removal).to.be.instanceOf(OutcomeUnknown);
+    expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
+  });
+
+  it('stay good where the store says that they were not removed', async () => {
+    const { apiKey, record } = minted();
+    const created = await mirror.create(record);
+    store.remove = async () => { throw new Error('no'); };
+    await rejection(mirror.remove(created));
+    expect(authenticate({ apiKeys: mirror, pepper: PEPPER, clock })(apiKey).keyId).to.equal(record.keyId);
+    expect(mirror.list(TENANT, { offset: 0, limit: 10 }).total).to.equal(1);
   });
 
   it('are at most 1,000 a user, and expired ones make room', async () => {

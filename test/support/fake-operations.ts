@@ -9,6 +9,7 @@ import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
 import { authenticate } from '../../src/operations/authenticate.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
+import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
 import type { Operations, Readiness, SandboxFilter } from '../../src/operations/operations.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
@@ -54,6 +55,10 @@ export class FakeOperations implements Operations {
   readonly authenticate = authenticate(this.#keyDeps);
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
+  readonly listApiKeys = listApiKeys(this.#keyDeps);
+  readonly listAllApiKeys = listAllApiKeys(this.#keyDeps);
+  readonly deleteApiKey = deleteApiKey(this.#keyDeps);
+  readonly deleteApiKeyByName = deleteApiKeyByName(this.#keyDeps);
 
   readonly claimSandbox: Operations['claimSandbox'] = async (caller, { poolName, idleTimeoutMs = 1_800_000 }) => {
     this.#fail();

@@ -1,9 +1,10 @@
+import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { IssuedApiKey } from '../../operations/operations.ts';
-import type { IssuedApiKeyWire } from '../schemas/api-keys.ts';
+import type { ApiKeyDeletionWire, ApiKeyWire, IssuedApiKeyWire } from '../schemas/api-keys.ts';
 import { timestampOf } from './timestamp.ts';
 
-export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({
-  apiKey,
+/** Never with its hash. */
+export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   keyId: record.keyId,
   name: `${record.namespace}/${record.shortName}`,
   user: record.user,
@@ -13,3 +14,7 @@ export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApi
   issuedAt: timestampOf(record.issuedAt),
   expiresAt: timestampOf(record.expiresAt),
 });
+
+export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({ apiKey, ...presentApiKey(record) });
+
+export const presentApiKeyDeletion = (keyId: string): ApiKeyDeletionWire => ({ keyId, status: 'deleted' });

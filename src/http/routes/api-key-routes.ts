@@ -1,8 +1,11 @@
 import type { Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
-import { presentIssuedApiKey } from '../presenters/present-api-key.ts';
-import { created, route, secret, type Route } from '../route.ts';
-import { AdminCreateApiKeyBody, CreateApiKeyBody, IssuedApiKey } from '../schemas/api-keys.ts';
+import { presentApiKey, presentApiKeyDeletion, presentIssuedApiKey } from '../presenters/present-api-key.ts';
+import { presentPage } from '../presenters/present-page.ts';
+import { created, ok, route, secret, type Route } from '../route.ts';
+import {
+  AdminCreateApiKeyBody, ApiKeyDeletion, ApiKeyFullNamePath, ApiKeyListQuery, ApiKeyNamePath, ApiKeyPage, ApiKeyPath, CreateApiKeyBody, IssuedApiKey,
+} from '../schemas/api-keys.ts';
 
 export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -16,8 +19,39 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
+    method: 'GET', path: '/api-keys', access: 'tenant', summary: "List the caller's keys, newest first",
+    query: ApiKeyListQuery, answers: { 200: ApiKeyPage }, refusals: [],
+    handle: async ({ caller, query }) => ok(presentPage(await operations.listApiKeys(caller, query), presentApiKey)),
+  }),
+  route({
+    method: 'DELETE', path: '/api-keys/{keyId}', access: 'tenant', summary: "Revoke a key of the caller's",
+    params: ApiKeyPath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { keyId } }) => {
+      await operations.deleteApiKey(caller, keyId);
+      return ok(presentApiKeyDeletion(keyId));
+    },
+  }),
+  route({
     method: 'POST', path: '/admin/api-keys', access: 'admin', summary: 'Create a key for any team and user',
     body: AdminCreateApiKeyBody, answers: { 201: IssuedApiKey }, refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, body }) => secret(created(presentIssuedApiKey(await operations.createApiKeyForTenant(caller, body)))),
+  }),
+  route({
+    method: 'GET', path: '/admin/api-keys', access: 'admin', summary: 'List the keys of all teams and users, newest first',
+    query: ApiKeyListQuery, answers: { 200: ApiKeyPage }, refusals: [],
+    handle: async ({ caller, query }) => ok(presentPage(await operations.listAllApiKeys(caller, query), presentApiKey)),
+  }),
+  route({
+    method: 'DELETE', path: '/admin/api-keys/{name}', access: 'admin', summary: "Revoke anyone's key, by its name",
+    params: ApiKeyNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { name } }) => {
+      const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
+      return ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, { namespace, shortName })));
+    },
+  }),
+  route({
+    method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}', access: 'admin', summary: 'The same, with the name as two segments',
+    params: ApiKeyFullNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, params))),
   }),
 ];
