@@ -30,6 +30,13 @@ yours, if you sent one of 1 to 128 letters, digits, dots, underscores and hyphen
 
 **Lists** answer \`items\`, \`total\`, \`limit\` and \`offset\`, newest first, the higher id first among equals.
 
+**Repetition.** A POST may carry an \`Idempotency-Key\` of 1 to 255 printable ASCII characters, made up anew for each thing to be
+done. Its repetitions by the same API key to the same path within 24 hours get the first one's answer, byte for byte and with
+\`Idempotency-Replayed: true\`, if that was 2xx; any other answer is not kept, and the repetition is carried out. That holds
+also when the daemon was killed in between: a claim whose answer was lost is found again. Another body under the same key is
+refused with 422, a repetition before the first answer with 409. Answers over 64 KiB are not kept, nor is more than the last
+25,000 answers of one API key. \`exec\` and \`exec-token\` ignore the header.
+
 **Names.** \`{sandboxId}\` is a UUID, version 7, in lower case. \`{name}\` is a DNS label: 1 to 63 of a-z, 0-9 and inner hyphens.
 `;
 
@@ -95,6 +102,10 @@ export const codeNotes: Readonly<Record<ErrorCode, string>> = {
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
   ALREADY_EXISTS: 'A pool or a key of that name exists.',
   CONFLICT: 'The pool is being deleted; or there are as many keys as there may be.',
+  IDEMPOTENCY_IN_FLIGHT: 'The first request with this `Idempotency-Key` has no answer yet.',
+  PRECONDITION_FAILED: 'It has changed since the version that `If-Match` names. Nothing was changed.',
+  IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` was used with another body.',
+  RATE_LIMITED: 'More than 20 rejected keys a minute came from this address; good keys go on.',
   SANDBOX_NOT_RUNNING: 'The sandbox is in another state, which the message names.',
   PAYLOAD_TOO_LARGE: 'The body is larger than 1 MiB.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not `application/json` in UTF-8, or is compressed.',

@@ -11,7 +11,7 @@ import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
 import type { Caller, Tenant } from './model/tenant.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authenticate } from './operations/authenticate.ts';
-import { claimSandbox } from './operations/claim-sandbox.ts';
+import { claimedUnder, claimSandbox } from './operations/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from './operations/create-api-key.ts';
 import { createPool } from './operations/create-pool.ts';
 import { deleteSandbox } from './operations/delete-sandbox.ts';
@@ -39,7 +39,7 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
   const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
-  const http = createHttpServer({ operations, log, clock, upgrade: terminals.upgrade });
+  const http = createHttpServer({ operations, log, clock, requests: coordination, upgrade: terminals.upgrade });
 
   return {
     failed: parts.failed,
@@ -77,6 +77,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
   };
+  const unsettled = new Set<string>();
   const common = { supervisor, driver, coordination, clock };
   const background = (name: string, work: Promise<void>): void => {
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
@@ -89,7 +90,8 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     listAllApiKeys: listAllApiKeys(keys),
     deleteApiKey: deleteApiKey(keys),
     deleteApiKeyByName: deleteApiKeyByName(keys),
-    claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, background }),
+    claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, unsettled, background }),
+    claimedUnder: claimedUnder({ ...common, unsettled }),
     getSandbox: getSandbox(common),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),

@@ -9,11 +9,13 @@ import type { Log } from './contracts/log.ts';
 import type { RecordStore } from './contracts/record-store.ts';
 import type { SandboxDriver } from './contracts/sandbox-driver.ts';
 import type { TemplateSource } from './contracts/template-source.ts';
+import { sqliteAnswerRows } from './embedded/answer-rows.ts';
 import { inProcessCoordination } from './embedded/coordination.ts';
 import { lockDataDir } from './embedded/data-lock.ts';
 import { openDatabase } from './embedded/database.ts';
 import { sqliteHistory } from './embedded/history.ts';
 import { sqliteRecordStore } from './embedded/record-store.ts';
+import { KeptAnswers } from './embedded/kept-answers.ts';
 import { EmbeddedSandboxDriver } from './embedded/sandbox-driver.ts';
 import { sqliteInstanceRecords } from './embedded/sqlite-instance-records.ts';
 import { systemClock } from './embedded/system-clock.ts';
@@ -43,6 +45,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
   try {
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock });
     const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
+    const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log });
     const driver = new EmbeddedSandboxDriver({
       dataDir, log, clock,
       records: sqliteInstanceRecords(database),
@@ -57,12 +60,16 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
     return {
       clock, driver, history,
       records: sqliteRecordStore(database),
-      coordination: inProcessCoordination(clock),
+      coordination: inProcessCoordination(clock, answers),
       templates: templateFolder(config.templatesDir),
       failed: database.failed,
-      start: async () => { history.start(); },
+      start: async () => {
+        await answers.start();
+        history.start();
+      },
       stop: async () => {
         await driver.stop();
+        answers.stop();
         await history.stop();
         await database.close();
         lock.release();

@@ -15,6 +15,8 @@ export interface Placement {
   readonly claimedAt: number | undefined;
   /** Since when it is ready to claim; undefined: it isn't. */
   readonly availableAt: number | undefined;
+  /** The key of the request that claimed it, where that had one. */
+  readonly mark?: string | undefined;
 }
 
 /** Undefined fields match all. Without a phase: claimed ones alone. */
@@ -36,6 +38,7 @@ export class SandboxIndex {
   readonly #placements = new Map<string, Placement>();
   readonly #shelves = new Map<string, PoolShelf>();
   readonly #lists = new Map<string, OrderedIndex>();
+  readonly #byMark = new Map<string, string>();
   readonly #listKeys = new Map<string, readonly string[]>();
 
   get size(): number { return this.#placements.size; }
@@ -45,6 +48,7 @@ export class SandboxIndex {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return countedAs(before);
     this.#placements.set(next.id, next);
+    if (next.mark !== undefined) this.#byMark.set(next.mark, next.id);
     if (before) this.#unshelve(before);
     this.#shelve(next);
     this.#relist(before, next);
@@ -55,6 +59,7 @@ export class SandboxIndex {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
+    if (before.mark !== undefined && this.#byMark.get(before.mark) === id) this.#byMark.delete(before.mark);
     this.#unshelve(before);
     this.#relist(before, undefined);
     const shelf = this.#shelves.get(before.poolUid);
@@ -87,6 +92,9 @@ export class SandboxIndex {
   }
 
   claimedIn(poolUid: string): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids() ?? []; }
+
+  /** What a request with an Idempotency-Key claimed, as long as it lives. */
+  claimedUnder(mark: string): string | undefined { return this.#byMark.get(mark); }
 
   /** A page of ids, newest first, and how many there are. */
   list(filter: LiveFilter, offset: number, limit: number): { readonly ids: readonly string[]; readonly total: number } {
@@ -171,6 +179,7 @@ export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poo
   owner: record.claim?.owner ?? record.poolOwner,
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
+  mark: record.claim?.mark?.key,
   availableAt: now.availableAt,
 });
 

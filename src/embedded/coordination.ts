@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, Lease } from '../contracts/coordination.ts';
+import type { KeptAnswers } from './kept-answers.ts';
 import { unavailable } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 
-/** Coordination for the one replica there is: in memory, gone with the process. Usage is rebuilt from the records by whoever starts it. */
-export const inProcessCoordination = (clock: Clock): Coordination => {
+/**
+ * Coordination for the one replica there is: in memory, gone with the process, but for the answers that are kept. Usage is
+ * rebuilt from the records by whoever starts it.
+ */
+export const inProcessCoordination = (clock: Clock, answers: KeptAnswers): Coordination => {
   const usages = new Map<string, Usage>();
   const tokens = new TokenDrawer(clock);
   const usageKey = (tenant: Parameters<typeof tenantKey>[0], resource: string): string => `${resource}/${tenantKey(tenant)}`;
@@ -31,6 +35,9 @@ export const inProcessCoordination = (clock: Clock): Coordination => {
     },
     issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
     redeemToken: async (token) => tokens.redeem(token),
+    openRequest: (mark) => answers.open(mark),
+    keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
+    giveUpRequest: async (mark) => answers.giveUp(mark),
     lease: () => ONLY_LEASE,
   };
 };

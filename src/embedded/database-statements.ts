@@ -4,7 +4,7 @@
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at, idle_timeout_ms, max_lifetime_ms,
-  end_reason, exit_code, birth`;
+  end_reason, exit_code, birth, mark`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /** Of namespace, team, user, pool and moment (?1 to ?5). An owner's groups are found by index, others by a pass over all: one row per owner and pool. */
@@ -40,7 +40,7 @@ export const STATEMENTS = {
   'instances.birth': `INSERT INTO instances (id, revision, state, birth, definition) VALUES (?, 1, 'idle', ?, ?)
     ON CONFLICT DO NOTHING RETURNING ${INSTANCE}`,
   'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1, owner_namespace = ?, owner_team = ?,
-    owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?
+    owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?, mark = ?
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
@@ -65,6 +65,11 @@ export const STATEMENTS = {
   'apiKeys.create': `INSERT INTO api_keys (key_id, namespace, short_name, revision, body) VALUES (?, ?, ?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
   'apiKeys.update': `UPDATE api_keys SET revision = ${NEXT_REVISION}, body = ? WHERE key_id = ? AND revision = ? RETURNING revision`,
   'apiKeys.remove': 'DELETE FROM api_keys WHERE key_id = ? AND revision = ? RETURNING revision',
+
+  'answers.page': 'SELECT seq, key, principal, expires_at FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
+  'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE key = ? AND expires_at > ?',
+  'answers.keep': 'INSERT OR REPLACE INTO kept_answers (key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?)',
+  'answers.forget': 'DELETE FROM kept_answers WHERE key = ?',
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

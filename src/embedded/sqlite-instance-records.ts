@@ -1,4 +1,5 @@
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import { formatMark, parseMark } from '../model/request-mark.ts';
 import type { Claim, End, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { Database } from './database.ts';
@@ -26,8 +27,9 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     const { id, ...birth } = record;
     return onlyRecord(await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)), id);
   },
-  claim: async (id, { owner, claimedAt, idleTimeoutMs, maxLifetimeMs }, seen) =>
-    onlyRecord(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs, maxLifetimeMs, id, revisionNumber(seen)), id),
+  claim: async (id, { owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }, seen) =>
+    onlyRecord(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs, maxLifetimeMs,
+      mark ? formatMark(mark) : null, id, revisionNumber(seen)), id),
   amend: async (id, idleTimeoutMs, seen) => onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
     const gone = await database.run('instances.retire', id, revisionNumber(seen));
@@ -61,10 +63,12 @@ const storedOf = ([seq, ...columns]: Row): { readonly seq: number; readonly stor
 /** What the record was born with, as its column keeps it. */
 type Birth = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
-const recordOf = ([id, revision, state, namespace, team, user, claimedAt, idleTimeoutMs, maxLifetimeMs, reason, exitCode, birth]: Row): InstanceRecord => {
+const recordOf = ([id, revision, state, namespace, team, user, claimedAt, idleTimeoutMs, maxLifetimeMs, reason, exitCode, birth, marked]: Row): InstanceRecord => {
+  const mark = typeof marked === 'string' ? parseMark(marked) : undefined;
   const claim: Claim | undefined = claimedAt === null ? undefined : {
     owner: { namespace: String(namespace), team: String(team), user: String(user) },
     claimedAt: Number(claimedAt), idleTimeoutMs: Number(idleTimeoutMs), maxLifetimeMs: Number(maxLifetimeMs),
+    ...(mark ? { mark } : {}),
   };
   const end: End | undefined = reason === null ? undefined
     : { reason: reason as End['reason'], exitCode: exitCode === null ? null : Number(exitCode) };

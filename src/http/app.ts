@@ -3,6 +3,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Operations } from '../operations/operations.ts';
 import type { RequestState } from './context.ts';
+import type { IdempotencyDeps } from './idempotency.ts';
 import { accessLog, errors, gate, requestId } from './middleware.ts';
 import type { Route } from './route.ts';
 import { nothingMatched, routerOf } from './router.ts';
@@ -18,6 +19,8 @@ export interface AppDeps {
   readonly clock: Clock;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
+  /** Keeps the answers to requests with an Idempotency-Key. */
+  readonly requests: IdempotencyDeps['requests'];
 }
 
 /** Every operation of the API. */
@@ -29,13 +32,13 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...apiKeyRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, requests }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId());
   app.use(accessLog(log, clock));
   app.use(errors(log));
   app.use(gate(stopping));
-  app.use(routerOf(routesOf(operations), operations));
+  app.use(routerOf(routesOf(operations), { operations, log, requests }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

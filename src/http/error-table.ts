@@ -25,12 +25,16 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   ALREADY_EXISTS: 409,
   CONFLICT: 409,
   SANDBOX_NOT_RUNNING: 409,
+  IDEMPOTENCY_IN_FLIGHT: 409,
+  PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  IDEMPOTENCY_KEY_REUSED: 422,
   POOL_EXHAUSTED: 429,
   QUOTA_EXCEEDED: 429,
   TOO_MANY_TERMINALS: 429,
   TOO_MANY_COMMANDS: 429,
+  RATE_LIMITED: 429,
   REQUEST_HEADERS_TOO_LARGE: 431,
   INTERNAL: 500,
   UNAVAILABLE: 503,
@@ -72,7 +76,7 @@ const answer = (code: ErrorCode, body: ErrorBody, retryAfter = 1): ErrorAnswer =
 };
 
 const headersOf = (code: ErrorCode, status: number, retryAfter: number): Readonly<Record<string, string>> => {
-  if (status === 429 || status === 503) return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
+  if (status === 429 || status === 503 || code === 'IDEMPOTENCY_IN_FLIGHT') return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
   if (code === 'API_KEY_REQUIRED' || code === 'INVALID_API_KEY') return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
   return {};
 };

@@ -5,7 +5,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { invalidArgument } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
-import { createApp } from './app.ts';
+import { createApp, type AppDeps } from './app.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
@@ -37,6 +37,7 @@ export interface HttpServerDeps {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
+  readonly requests: AppDeps['requests'];
   readonly limits?: Partial<HttpLimits>;
   /** Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;

@@ -15,16 +15,24 @@ export class ClientGone extends Error {
  * type, encoded, or against the rules of strict-json. A body too large is read on, and dropped, for a short while, so
  * that the client gets to see the answer; the connection is then closed.
  */
-export const readJsonBody = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
-  if (!hasBody(request)) return {};
+export const readJsonBody = async (request: IncomingMessage, response: ServerResponse): Promise<JsonBody> => {
+  if (!hasBody(request)) return { value: {}, bytes: NO_BYTES };
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) await refuseTooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response);
-  if (bytes.length === 0) return {};
+  if (bytes.length === 0) return { value: {}, bytes };
   checkContentType(request);
-  return parseStrictJson(bytes);
+  return { value: parseStrictJson(bytes), bytes };
 };
+
+export interface JsonBody {
+  readonly value: unknown;
+  /** As they came. */
+  readonly bytes: Buffer;
+}
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** Requests with `Expect: 100-continue`: their clients hold the body back until it is asked for. */
 export const awaitsContinue = new WeakSet<IncomingMessage>();

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Refusal, RefusalCode } from '../model/refusals.ts';
+import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
@@ -23,6 +24,8 @@ export interface Answer {
   readonly status: number;
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Its body holds a secret. */
+  readonly secret?: boolean;
 }
 
 export interface RouteRequest<A extends Access, B, Q, P> {
@@ -32,6 +35,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly params: P;
   /** Aborts when the client goes away before it is answered. */
   readonly signal: () => AbortSignal;
+  /** Of a POST with an Idempotency-Key: for the record that it writes. */
+  readonly mark: RequestMark | undefined;
 }
 
 /** One operation of the API, whole: what it takes, who may call it, what it answers, and the one call behind it. */
@@ -48,11 +53,19 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
+  /** A POST heeds an Idempotency-Key unless it says so here. */
+  readonly idempotencyKey?: 'ignored';
+  /**
+   * What an earlier request of the same mark did, as its effect shows it after a crash; undefined where there was none.
+   * A row that has it writes `mark` with its effect, in one step.
+   */
+  readonly earlier?: (request: RouteRequest<A, B, Q, P>, mark: RequestMark) => Answer | undefined;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
 /** A row of the table, its types checked and then forgotten. */
-export interface Route extends Omit<RouteSpec<Access, unknown, unknown, unknown>, 'handle'> {
+export interface Route extends Omit<RouteSpec<Access, unknown, unknown, unknown>, 'handle' | 'earlier'> {
+  readonly earlier?: (request: RouteRequest<Access, unknown, unknown, unknown>, mark: RequestMark) => Answer | undefined;
   readonly handle: (request: RouteRequest<Access, unknown, unknown, unknown>) => Answer | Promise<Answer>;
 }
 
@@ -63,5 +76,5 @@ export const route = <A extends Access, B = undefined, Q = undefined, P = undefi
 export const ok = (body: object): Answer => ({ status: 200, body });
 export const created = (body: object): Answer => ({ status: 201, body });
 
-/** Holds a secret: no cache may keep it. */
-export const secret = (answer: Answer): Answer => ({ ...answer, headers: { ...answer.headers, 'Cache-Control': 'no-store' } });
+/** Holds a secret: no cache may keep it, and an Idempotency-Key keeps it sealed only. */
+export const secret = (answer: Answer): Answer => ({ ...answer, secret: true, headers: { ...answer.headers, 'Cache-Control': 'no-store' } });

@@ -3,24 +3,27 @@ import { adminRequired, Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { Operations } from '../operations/operations.ts';
 import type { Context, RequestState } from './context.ts';
+import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import { readQuery } from './query.ts';
-import { readJsonBody } from './request-body.ts';
-import type { Deprecation, Route } from './route.ts';
+import { readJsonBody, type JsonBody } from './request-body.ts';
+import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
+
+export interface RouterDeps extends IdempotencyDeps { readonly operations: Operations }
 
 /** What may stand before a path: the API is the same under each. */
 const BASES = ['', '/v1'] as const;
 
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
-export const routerOf = (routes: readonly Route[], operations: Operations) => {
+export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   for (const row of routes) {
     const warningsOf = row.body && unknownFieldWarnings(row.body);
     const served: ServedRoute = { ...row, ...(warningsOf ? { warningsOf } : {}) };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
     for (const base of BASES) {
-      router.register(base + pattern, [row.method], (context: Context & { params: Record<string, string> }) => answerRow(served, operations, context));
+      router.register(base + pattern, [row.method], (context: Context & { params: Record<string, string> }) => answerRow(served, deps, context));
     }
   }
   return router.routes();
@@ -37,23 +40,56 @@ export const nothingMatched = (context: Context & { matched?: readonly { readonl
 /** A row with what it says of fields that its body does not have. */
 interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => readonly string[] }
 
-const answerRow = async (row: ServedRoute, operations: Operations, context: Context & { params: Record<string, string> }): Promise<void> => {
+const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
   if (row.deprecated) announceDeprecation(row.deprecated, context);
-  const caller = row.access === 'open' ? undefined : authorize(row, operations, context);
+  const caller = row.access === 'open' ? undefined : authorize(row, deps.operations, context);
   const params = row.params ? paramsOf(row.params, context.params) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
-  const body = row.body ? check(row.body, await bodyOf(row, context)) : undefined;
-  const answer = await row.handle({ caller, params, query, body, signal: () => abortOf(context) });
-  context.status = answer.status;
-  for (const name in answer.headers) context.set(name, answer.headers[name] ?? '');
-  context.set('Content-Type', 'application/json; charset=utf-8');
-  context.body = JSON.stringify(answer.body);
+  const { value, bytes } = row.body ? await bodyOf(row, context) : NO_BODY;
+  const body = row.body ? check(row.body, value) : undefined;
+  const request = { caller, params, query, body, signal: () => abortOf(context), mark: undefined };
+  const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
+  if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
+  const answer = await row.handle(request);
+  give(context, { status: answer.status, headers: answer.headers, text: JSON.stringify(answer.body) });
 };
 
-const bodyOf = async ({ warningsOf }: ServedRoute, context: Context): Promise<unknown> => {
+const give = (context: Context, { status, headers, text }: { readonly status: number; readonly headers: Answer['headers']; readonly text: string }): void => {
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.body = text;
+};
+
+type Request = Parameters<Route['handle']>[0];
+
+const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer }): Promise<WrittenAnswer> => {
+  const { context, request, caller, key, bytes } = from;
+  const mark = markOf(caller, { method: row.method, path: withoutBase(context.path), key, body: bytes });
+  const { earlier } = row;
+  return answerOnce(deps, {
+    mark, caller, credential: String(context.req.headers['service-api-key']),
+    earlier: earlier && (() => {
+      const answer = earlier(request, mark);
+      return answer && written(answer);
+    }),
+    carryOut: async () => written(await row.handle({ ...request, mark })),
+  });
+};
+
+const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
+
+const withoutBase = (path: string): string => {
+  const base = BASES.find((each) => each !== '' && path.startsWith(`${each}/`)) ?? '';
+  return path.slice(base.length);
+};
+
+const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
+
+const bodyOf = async ({ warningsOf }: ServedRoute, context: Context): Promise<JsonBody> => {
   const body = await readJsonBody(context.req, context.res);
-  const warnings = warningsOf?.(body) ?? [];
+  const warnings = warningsOf?.(body.value) ?? [];
   if (warnings.length > 0) context.set('Warning', [...warnings]);
   return body;
 };

@@ -7,7 +7,8 @@ export type RefusalCode =
   | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
   | 'CLUSTER_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
   | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'UNAVAILABLE'
-  | 'METHOD_NOT_ALLOWED' | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
+  | 'METHOD_NOT_ALLOWED' | 'PRECONDITION_FAILED' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_FLIGHT' | 'RATE_LIMITED'
+  | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
 
 export interface RefusalOptions {
   readonly detail?: Readonly<Record<string, unknown>>;
@@ -113,3 +114,19 @@ export const tooManyCommands = (who: 'the sandbox has' | 'you have', limit: numb
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });
+
+export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
+
+/** What an If-Match named is no longer what is there. Nothing was changed. */
+export const preconditionFailed = (): Refusal =>
+  new Refusal('PRECONDITION_FAILED', 'it has changed since the version that If-Match names; get it again');
+
+export const idempotencyKeyReused = (): Refusal =>
+  new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key was used with another body; use a new one');
+
+/** An earlier request under the same key has no answer yet. */
+export const idempotencyInFlight = (): Refusal =>
+  new Refusal('IDEMPOTENCY_IN_FLIGHT', 'the first request with this Idempotency-Key is still under way; repeat this one shortly', { retryAfter: 1 });
+
+export const tooManyBadKeys = (retryAfter: number): Refusal =>
+  new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', { retryAfter });

@@ -1,4 +1,5 @@
 import type { InstanceId, Revision } from './identifiers.ts';
+import type { RequestMark } from './request-mark.ts';
 import type { InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -19,6 +20,8 @@ export interface Claim {
   readonly idleTimeoutMs: number;
   /** Milliseconds from the claim until the end whatever happens; 0 is never. */
   readonly maxLifetimeMs: number;
+  /** Of the request that claimed it, where that carried an Idempotency-Key: a repetition finds its effect by this. */
+  readonly mark?: RequestMark;
 }
 
 export interface End {

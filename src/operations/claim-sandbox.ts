@@ -4,7 +4,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import type { PoolSnapshot } from '../actors/pool-host.ts';
 import { sameClaim } from '../model/claim-rules.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
-import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import { idempotencyInFlight, idempotencyKeyReused, noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
 import type { Claim } from '../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import type { Operations } from './operations.ts';
@@ -17,6 +17,8 @@ export interface ClaimSandboxDeps {
   readonly clock: Clock;
   /** The most that a tenant may hold. */
   readonly sandboxLimit: number;
+  /** Keys of requests whose claim may yet land. */
+  readonly unsettled: Set<string>;
   /** Sees to work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
@@ -40,12 +42,24 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
     }
     await takeSeat(deps, owner, id);
     const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
-    const claim: Claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs };
+    const claim: Claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs,
+      ...(request.mark ? { mark: request.mark } : {}) };
     const claimed = await attempt(deps, id, claim, until);
     if (claimed) return claimed;
     if (clock.now() >= until) throw unavailable('the pool could not be claimed from in time; try again');
   }
   throw noIdleInstance(supervisor.pools.get(pool.record.uid)?.counts ?? pool.counts);
+};
+
+/** See Operations. A request is found by the mark on the record that it claimed. */
+export const claimedUnder = ({ supervisor, clock, unsettled }: Pick<ClaimSandboxDeps, 'supervisor' | 'clock' | 'unsettled'>): Operations['claimedUnder'] => (caller, mark) => {
+  if (unsettled.has(mark.key)) throw idempotencyInFlight();
+  const id = supervisor.index.claimedUnder(mark.key);
+  const found = id === undefined ? undefined : supervisor.sandbox(id);
+  const claim = found?.context.record?.claim;
+  if (!found || !claim || !sameTenant(claim.owner, caller)) return undefined;
+  if (claim.mark?.body !== mark.body) throw idempotencyKeyReused();
+  return viewOf(found, clock.now());
 };
 
 /** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */
@@ -90,6 +104,7 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
   // Being retired because the claim's outcome stayed unknown: until the record is gone it may have landed.
   if (end?.state === 'stopping' && end.context.record && !end.context.record.claim) {
     deps.background('settle claim', settleSeat(deps, id, claim));
+    if (claim.mark) throw unavailable('the claim could not be settled; repeat the request');
     return undefined;
   }
   if (end?.state === 'running' && ours) return viewOf(end, clock.now());
@@ -99,7 +114,9 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
 };
 
 /** A claim of unknown outcome keeps its seat until the record tells whether it landed. */
-const settleSeat = async ({ supervisor, coordination, clock }: ClaimSandboxDeps, id: InstanceId, claim: Claim): Promise<void> => {
+const settleSeat = async ({ supervisor, coordination, clock, unsettled }: ClaimSandboxDeps, id: InstanceId, claim: Claim): Promise<void> => {
+  if (claim.mark) unsettled.add(claim.mark.key);
   const end = await supervisor.until(id, (snapshot) => snapshot === undefined || snapshot.state === 'running', clock.now() + SETTLE_MS);
+  if (claim.mark) unsettled.delete(claim.mark.key);
   if (!sameClaim(end?.context.record?.claim, claim)) await coordination.release(claim.owner, 'sandboxes', id);
 };

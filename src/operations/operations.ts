@@ -1,5 +1,6 @@
 import type { ExecOutcome, ExecRequest, Terminal } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
 import type { Caller, Role } from '../model/tenant.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from './views.ts';
@@ -20,6 +21,12 @@ export interface Operations {
 
   /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. */
   readonly claimSandbox: (caller: Caller, request: ClaimRequest) => Promise<SandboxView>;
+  /**
+   * What an earlier request of this mark claimed, as long as it lives: its answer was lost with the daemon, or its client.
+   * Refuses with IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with IDEMPOTENCY_KEY_REUSED where
+   * it had another body.
+   */
+  readonly claimedUnder: (caller: Caller, mark: RequestMark) => SandboxView | undefined;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
   readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
   /** Durable that it ends, when it resolves. The view's status is Stopping. */
@@ -48,7 +55,7 @@ export interface ApiKeyRequest {
 export interface AdminApiKeyRequest extends ApiKeyRequest { readonly team?: string; readonly user?: string; readonly role?: Role }
 export interface IssuedApiKey { readonly record: ApiKeyRecord; readonly apiKey: string }
 
-export interface ClaimRequest { readonly poolName: string; readonly idleTimeoutMs?: number }
+export interface ClaimRequest { readonly poolName: string; readonly idleTimeoutMs?: number; readonly mark?: RequestMark }
 
 export interface SandboxFilter {
   readonly poolName?: string;

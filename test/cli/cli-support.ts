@@ -51,7 +51,7 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
-  const http = createHttpServer({ operations, clock, log: quietLog, upgrade: upgrades.upgrade });
+  const http = createHttpServer({ operations, clock, requests: operations.requests, log: quietLog, upgrade: upgrades.upgrade });
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Coordination } from '../../src/contracts/coordination.ts';
+import { MAX_KEPT_ANSWER, type Coordination } from '../../src/contracts/coordination.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
 export interface CoordinationUnderTest {
@@ -121,6 +121,76 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
         expect(new Set(tokens)).to.have.property('size', 500);
         for (const token of tokens) expect(token).to.match(/^[A-Za-z0-9_-]{22,256}$/);
+      });
+    });
+
+    describe('requests under an Idempotency-Key', () => {
+      const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+      const owner = { principal: 'key-1', ttlMs: 60_000 };
+      const open = (part: Partial<typeof mark> = {}) => coordination.openRequest({ ...mark, ...part }, owner);
+
+      it('are new to one of many that open them at once', async () => {
+        const opened = await Promise.all(Array.from({ length: 16 }, () => open()));
+
+        expect(opened.map(({ kind }) => kind).sort()).to.deep.equal([...Array.from({ length: 15 }, () => 'in-flight'), 'new']);
+      });
+
+      it('are refused with another body, in flight and answered', async () => {
+        await open();
+        expect(await open({ body: 'other' })).to.deep.equal({ kind: 'reused' });
+        await coordination.keepAnswer(mark, owner, 'the answer');
+
+        expect(await open({ body: 'other' })).to.deep.equal({ kind: 'reused' });
+      });
+
+      it('get the kept answer, again and again', async () => {
+        await open();
+        await coordination.keepAnswer(mark, owner, 'the ünswer');
+
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'the ünswer' });
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'the ünswer' });
+      });
+
+      it('get it while it is still being written', async () => {
+        await open();
+        const kept = coordination.keepAnswer(mark, owner, 'early');
+
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'early' });
+        await kept;
+      });
+
+      it('are new once given up', async () => {
+        await open();
+        await coordination.giveUpRequest(mark);
+        await coordination.giveUpRequest(mark);
+
+        expect(await open({ body: 'other' })).to.deep.equal({ kind: 'new' });
+      });
+
+      it('are new once their time has passed', async () => {
+        await open();
+        await coordination.keepAnswer(mark, owner, 'old');
+        await under.advance(59_999);
+        expect((await open()).kind).to.equal('answered');
+        await under.advance(1);
+
+        expect(await open()).to.deep.equal({ kind: 'new' });
+        await coordination.keepAnswer(mark, owner, 'newer');
+        expect(await open()).to.deep.equal({ kind: 'answered', answer: 'newer' });
+      });
+
+      it('do not know each other', async () => {
+        await open();
+        await coordination.keepAnswer(mark, owner, 'mine');
+
+        expect(await open({ key: 'l'.repeat(22) })).to.deep.equal({ kind: 'new' });
+      });
+
+      it('keep no answer that is too long', async () => {
+        await open();
+        await coordination.keepAnswer(mark, owner, 'x'.repeat(MAX_KEPT_ANSWER + 1));
+
+        expect(await open()).to.deep.equal({ kind: 'new' });
       });
     });
 

@@ -27,7 +27,7 @@ export const aServer = async (given: Partial<HttpServerDeps> = {}): Promise<Test
     tenant: await operations.key('blue', 'ada'), colleague: await operations.key('blue', 'bob'),
     stranger: await operations.key('red', 'eve'), admin: await operations.key('ops', 'root', 'admin'),
   };
-  const http = createHttpServer({ operations, clock: operations.clock, log: recording(log), ...given });
+  const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log), ...given });
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const clients = {
     tenant: new HttpClient(port, keys.tenant), colleague: new HttpClient(port, keys.colleague),

@@ -16,7 +16,7 @@ describe('the HTTP server', () => {
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
     const silent = () => {};
-    const server = createHttpServer({ operations, clock: operations.clock, log: { debug: silent, info: silent, warn: silent, error: silent } });
+    const server = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: { debug: silent, info: silent, warn: silent, error: silent } });
     expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property('code', 'EADDRINUSE');
     other.close();
   });

@@ -2,9 +2,9 @@ import { v7 } from 'uuid';
 import { Supervisor } from '../../src/actors/supervisor.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
-import { inProcessCoordination } from '../../src/embedded/coordination.ts';
-import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
 import type { Caller } from '../../src/model/tenant.ts';
+import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 import { aDefinition, ALICE } from './instance-orders.ts';
 import { MemoryHistory, MemoryPools } from './memory-records.ts';
@@ -29,12 +29,13 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
   const pools = new MemoryPools();
   const history = new MemoryHistory();
-  const coordination = inProcessCoordination(clock);
+  const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
   const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, policy: aPolicy(options.policy), newId: () => v7() });
   await supervisor.start();
-  const claim = claimSandbox({ supervisor, coordination, clock, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
-  return { supervisor, driver, pools, history, coordination, clock, pool, claim };
+  const unsettled = new Set<string>();
+  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
+  return { supervisor, driver, pools, history, coordination, clock, pool, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
 };
 
 /** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */

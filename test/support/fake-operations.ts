@@ -12,6 +12,7 @@ import { createApiKey, createApiKeyForTenant } from '../../src/operations/create
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
 import type { Operations, Readiness, SandboxFilter } from '../../src/operations/operations.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
+import { aCoordination } from './a-coordination.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
 
 const DAY_MS = 86_400_000;
@@ -25,6 +26,8 @@ export class FakeClock implements Clock {
 /** Operations in memory, without instances: pools have as many idle ones as replicas, and keys are the real thing. */
 export class FakeOperations implements Operations {
   readonly clock = new FakeClock();
+  /** Of requests with an Idempotency-Key. */
+  readonly requests = aCoordination(this.clock);
   readonly keyRecords = new MemoryApiKeys();
   readonly pools = new Map<string, PoolRecord>();
   readonly sandboxes = new Map<string, SandboxView>();
@@ -78,6 +81,8 @@ export class FakeOperations implements Operations {
     this.sandboxes.set(view.id, view);
     return view;
   };
+
+  readonly claimedUnder: Operations['claimedUnder'] = () => undefined;
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => this.#sandbox(caller, sandboxId);
 

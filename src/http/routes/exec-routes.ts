@@ -11,7 +11,7 @@ const EXEC_DEPRECATED_SINCE = 1_767_225_600;
 export const execRoutes = (operations: Operations): readonly Route[] => [
   route({
     method: 'POST', path: '/sandboxes/{sandboxId}/exec', access: 'tenant', summary: 'Run a command and wait for its end',
-    params: SandboxPath, body: ExecBody, answers: { 200: ExecResult },
+    params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored',
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
     deprecated: { since: EXEC_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
     handle: async ({ caller, params, body, signal }) => {
@@ -23,7 +23,8 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
   }),
   route({
     method: 'POST', path: '/sandboxes/{sandboxId}/exec-token', access: 'tenant', summary: 'Make a single-use token for the terminal',
-    params: SandboxPath, answers: { 200: ExecToken }, refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
+    params: SandboxPath, answers: { 200: ExecToken }, idempotencyKey: 'ignored',
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
   }),
   route({

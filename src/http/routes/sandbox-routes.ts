@@ -13,9 +13,13 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     method: 'POST', path: '/sandboxes', access: 'tenant', summary: 'Claim an idle instance of a pool',
     body: ClaimBody, answers: { 201: SandboxEnvelope },
     refusals: ['POOL_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    handle: async ({ caller, body: { poolName, idleTimeout } }) => {
+    earlier: ({ caller }, mark) => {
+      const found = operations.claimedUnder(caller, mark);
+      return found && created({ sandbox: presentSandbox(found) });
+    },
+    handle: async ({ caller, body: { poolName, idleTimeout }, mark }) => {
       if (!poolName) throw poolNameRequired();
-      const request = idleTimeout === undefined ? { poolName } : { poolName, idleTimeoutMs: idleTimeout ?? 0 };
+      const request = { poolName, ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(mark ? { mark } : {}) };
       return created({ sandbox: presentSandbox(await operations.claimSandbox(caller, request)) });
     },
   }),

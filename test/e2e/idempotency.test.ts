@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import type { HttpAnswer } from '../support/http-client.ts';
+import { clear, stocked } from '../support/on-a-daemon.ts';
+
+const ROUNDS = 8;
+const CLAIMS = 8;
+
+describe('an Idempotency-Key and kill -9', () => {
+  let daemon: DaemonUnderTest;
+
+  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '24', '--log-level', 'error']); });
+  after(() => daemon.dispose());
+
+  const claim = (key: string): Promise<HttpAnswer | undefined> =>
+    daemon.client().post('/sandboxes', { poolName: 'default' }, { headers: { 'Idempotency-Key': key }, signal: AbortSignal.timeout(5_000) })
+      .catch(() => undefined);
+
+  it('finds what was claimed, and claims it once', async function () {
+    this.timeout(120_000);
+    let foundAfterACrash = 0;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await stocked(daemon.client(), 24);
+      await claim(`warm-${round}`);
+      const keys = Array.from({ length: CLAIMS }, (_, n) => `${round}-${n}`);
+      const asked = keys.map(claim);
+      if (round % 2 === 0) await Promise.race(asked); // some are answered, some are under way
+      else await new Promise<void>((resolve) => { setTimeout(resolve, round); });
+      await daemon.kill();
+      const first = await Promise.all(asked);
+      await daemon.start();
+
+      const again = await Promise.all(keys.map(claim));
+
+      expect(again.map((answer) => answer?.status)).to.deep.equal(keys.map(() => 201));
+      expect((await daemon.client().get('/sandboxes?phase=Running')).json.total).to.equal(CLAIMS + 1);
+      for (const [place, answer] of first.entries()) {
+        if (answer) expect(again[place]?.text).to.equal(answer.text);
+        else if (again[place]?.headers['idempotency-replayed'] === 'true') foundAfterACrash += 1;
+      }
+      await clear(daemon.client());
+    }
+    console.log(`      ${foundAfterACrash} of ${ROUNDS * CLAIMS} were claimed before the crash and unanswered`);
+  });
+
+  it('gives the same API key again after a restart', async () => {
+    const ask = () => daemon.client().post('/api-keys', { name: 'kept' }, { headers: { 'Idempotency-Key': 'k' } });
+    const first = await ask();
+    await daemon.kill();
+    await daemon.start();
+
+    expect([first.status, (await ask()).text]).to.deep.equal([201, first.text]);
+  });
+});

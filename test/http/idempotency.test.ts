@@ -1,0 +1,127 @@
+import { expect } from 'chai';
+import { MemoryAnswerRows } from '../support/memory-answer-rows.ts';
+import { aCoordination } from '../support/a-coordination.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('Idempotency-Key', () => {
+  let server: TestServer;
+  let rows: MemoryAnswerRows;
+
+  beforeEach(async () => {
+    rows = new MemoryAnswerRows();
+    const clock = { now: (): number => server.operations.clock.now(), at: () => () => {} };
+    server = await aServer({ requests: aCoordination(clock, rows) });
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
+  });
+  afterEach(() => server.stop());
+
+  const under = (key: string) => ({ headers: { 'Idempotency-Key': key } });
+  const claim = (key = 'k1', body: object = { poolName: 'shells' }, client = server.tenant, path = '/sandboxes') => client.post(path, body, under(key));
+
+  it('gives the repetition the first answer, byte for byte, and says so', async () => {
+    const first = await claim();
+    server.operations.clock.time += DAY_MS / 2;
+    const again = await claim();
+
+    expect(first.status).to.equal(201);
+    expect(first.headers).not.to.have.property('idempotency-replayed');
+    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([201, first.text, 'true']);
+    expect(server.operations.sandboxes.size).to.equal(1);
+  });
+
+  it('is the same under /v1', async () => {
+    const first = await claim();
+
+    expect((await claim('k1', { poolName: 'shells' }, server.tenant, '/v1/sandboxes')).text).to.equal(first.text);
+  });
+
+  it('refuses another body with 422', async () => {
+    await claim();
+    const other = await claim('k1', { poolName: 'shells', idleTimeout: '5m' });
+
+    expect([other.status, other.json.errorCode]).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+
+  it('refuses a repetition with 409 and Retry-After while the first is under way', async () => {
+    const { operations } = server;
+    const create = operations.createPool;
+    let go: () => void = () => {};
+    const held = new Promise<void>((resolve) => { go = resolve; });
+    const started = new Promise<void>((resolve) => {
+      Object.assign(operations, { createPool: async (...call: Parameters<typeof create>) => { resolve(); await held; return create(...call); } });
+    });
+    const body = { name: 'more', templateName: 'default' };
+    const first = server.tenant.post('/sandboxpools', body, under('k2'));
+    await started;
+
+    const second = await server.tenant.post('/sandboxpools', body, under('k2'));
+    go();
+
+    expect([second.status, second.json.errorCode, second.headers['retry-after']]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT', '1']);
+    expect((await first).status).to.equal(201);
+    expect((await server.tenant.post('/sandboxpools', body, under('k2'))).status).to.equal(201);
+  });
+
+  it('keeps no answer but 2xx', async () => {
+    const refused = await claim('k3', { poolName: 'later' });
+    expect(refused.status).to.equal(404);
+    await server.tenant.post('/sandboxpools', { name: 'later', templateName: 'default', replicas: 1 });
+
+    expect((await claim('k3', { poolName: 'later' })).status).to.equal(201);
+  });
+
+  it('keeps an answer for 24 hours and no longer', async () => {
+    const key = await server.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
+    const ask = async (): Promise<string> => (await server.tenant.post('/sandboxes', { poolName: 'shells' }, { key, ...under('k1') })).text;
+    const first = await ask();
+    server.operations.clock.time += DAY_MS - 1;
+    expect(await ask()).to.equal(first);
+    server.operations.clock.time += 1;
+
+    expect(await ask()).not.to.equal(first);
+  });
+
+  it('means another request with another key, another path, another credential', async () => {
+    const first = await claim();
+    expect((await claim('k2')).text).not.to.equal(first.text);
+    expect((await claim('k1', { poolName: 'shells' }, server.colleague)).status).to.equal(403);
+    expect((await server.tenant.post('/sandboxpools', { name: 'other', templateName: 'default' }, under('k1'))).status).to.equal(201);
+  });
+
+  it('replays a new API key, which is kept sealed', async () => {
+    const first = await server.tenant.post('/api-keys', {}, under('k1'));
+    const again = await server.tenant.post('/api-keys', {}, under('k1'));
+
+    expect([again.status, again.text, again.headers['cache-control']]).to.deep.equal([201, first.text, 'no-store']);
+    const kept = JSON.stringify([...rows.rows.values()]);
+    expect(kept).not.to.contain(first.json.apiKey);
+    expect(kept).not.to.contain(Buffer.from(first.json.apiKey ?? '').toString('base64').slice(0, 24));
+    expect(kept).not.to.contain(server.tenant.key);
+  });
+
+  it('is ignored by exec and exec-token', async () => {
+    const { json } = await claim();
+    const path = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec-token`;
+    const tokens = [await server.tenant.post(path, undefined, under('k1')), await server.tenant.post(path, undefined, under('k1'))];
+
+    expect(tokens.map(({ status }) => status)).to.deep.equal([200, 200]);
+    expect(tokens[0]?.json.token).not.to.equal(tokens[1]?.json.token);
+  });
+
+  it('is refused where it is empty, too long, or not printable', async () => {
+    for (const key of ['', ' ', 'x'.repeat(256), 'ü']) {
+      const { status, json } = await claim(key);
+      expect([key, status, json.detail]).to.deep.equal([key, 400, { field: 'Idempotency-Key' }]);
+    }
+  });
+
+  it('may be long, and its answer is given although it is too long to be kept', async () => {
+    const annotations = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`a${n}`, 'x'.repeat(4_000)]));
+    const body = { name: 'noted', templateName: 'default', annotations };
+    expect((await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).status).to.equal(201);
+
+    expect((await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).json.errorCode).to.equal('ALREADY_EXISTS');
+  });
+});
