@@ -40,6 +40,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
   },
   {
+    name: 'wait', summary: 'Waits until a sandbox runs or has ended, or a pool is ready',
+    load: async ({ serviceAction }) => (await import('./commands/wait.ts')).waitLeaf(serviceAction),
+  },
+  {
+    name: 'keys', summary: 'Lists, makes and revokes API keys',
+    load: async ({ serviceAction }) => (await import('./commands/keys.ts')).keysGroup(serviceAction),
+  },
+  {
     name: 'config', summary: 'Shows and checks the daemon’s settings',
     load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
   },

@@ -12,13 +12,15 @@ export interface ConnectionOptions {
   readonly server?: string;
   readonly keyFile?: string;
   readonly dataDir?: string;
+  readonly admin?: boolean;
 }
 
 export const addConnectionOptions = (command: Command): Command =>
   command
     .option('--server <url>', 'the daemon’s address [SANDPOOL_SERVER]; else that of the local daemon')
     .option('--key-file <file>', 'file that holds the API key [SANDPOOL_API_KEY_FILE, or the key itself in SANDPOOL_API_KEY]')
-    .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]');
+    .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]')
+    .option('--admin', 'with the admin key of the local daemon');
 
 /** A client of the daemon that the options, the environment or the data folder name. Close it when done. */
 export const connect = async (options: ConnectionOptions, { env }: CliContext): Promise<SandpoolClient> => {
@@ -51,15 +53,22 @@ const parseServer = (text: string): URL => {
 };
 
 const findKey = async (options: ConnectionOptions, env: CliContext['env'], server: URL): Promise<string> => {
+  if (options.admin) return await localKey('admin', { options, env, server });
   const file = options.keyFile ?? (variable(env, 'SANDPOOL_API_KEY') === undefined ? variable(env, 'SANDPOOL_API_KEY_FILE') : undefined);
   if (file !== undefined) return await readKey(file);
   const given = variable(env, 'SANDPOOL_API_KEY');
   if (given !== undefined) return checkedKey(given, 'SANDPOOL_API_KEY');
-  // The local daemon's key is for this machine only, whatever address was named.
+  return await localKey('tenant', { options, env, server });
+};
+
+/** One of the local daemon's two first keys. They are for this machine only, whatever address was named. */
+const localKey = async (
+  name: 'admin' | 'tenant', { options, env, server }: { readonly options: ConnectionOptions; readonly env: CliContext['env']; readonly server: URL },
+): Promise<string> => {
   if (!LOOPBACK.test(server.hostname)) {
     throw new CliFailure(`no key for ${server.origin}`, ['name one with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY']);
   }
-  return await readKey(join(await dataDirOf(options, env), 'keys', 'tenant.key'));
+  return await readKey(join(await dataDirOf(options, env), 'keys', `${name}.key`));
 };
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;

@@ -6,7 +6,7 @@ export interface CliContext {
   readonly env: NamedTexts;
   readonly stdin: Readable & Partial<Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode'>>;
   readonly stdout: Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows'>>;
-  readonly stderr: Writable;
+  readonly stderr: Writable & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>>;
 }
 
 /** Resolves once the text was handed on; a reader that has left is no fault of ours. */

@@ -55,7 +55,7 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   ],
   INVALID_API_KEY: ['name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
-  ADMIN_REQUIRED: ['use the admin key: --key-file DATA_DIR/keys/admin.key'],
+  ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
 

@@ -1,7 +1,7 @@
 import { HttpExchanges } from './http-exchange.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKeyRequest, ExecRequest, ExecResult, IssuedApiKey, Page, PageRequest, Pool, PoolDeletion, Readiness, Sandbox,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ExecRequest, ExecResult, IssuedApiKey, Page, PageRequest, Pool, PoolDeletion, Readiness, Sandbox,
   SandboxDeletion, SandboxFilter,
 } from './wire.ts';
 
@@ -116,6 +116,24 @@ export class SandpoolClient {
   /** Needs a key with the admin role. */
   async createApiKeyForTenant(request: AdminApiKeyRequest, options?: CallOptions): Promise<IssuedApiKey> {
     return await this.#call('POST', '/admin/api-keys', { body: request, ...options });
+  }
+
+  async listApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
+    return await this.#call('GET', `/api-keys${queryOf(page)}`, options);
+  }
+
+  /** Needs a key with the admin role, as the next but one does. */
+  async listAllApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
+    return await this.#call('GET', `/admin/api-keys${queryOf(page)}`, options);
+  }
+
+  async deleteApiKey(keyId: string, options?: CallOptions): Promise<ApiKeyDeletion> {
+    return await this.#call('DELETE', `/api-keys/${encodeURIComponent(keyId)}`, options);
+  }
+
+  /** `{namespace}/{shortName}` */
+  async deleteApiKeyByName(name: string, options?: CallOptions): Promise<ApiKeyDeletion> {
+    return await this.#call('DELETE', `/admin/api-keys/${encodeURIComponent(name)}`, options);
   }
 
   /** Rejects with an ApiError of status 503 while the daemon is not ready. */

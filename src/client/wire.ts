@@ -92,9 +92,7 @@ export interface AdminApiKeyRequest extends ApiKeyRequest {
   readonly role?: 'user' | 'admin';
 }
 
-/** The secret `apiKey` is shown this once. */
-export interface IssuedApiKey {
-  readonly apiKey: string;
+export interface ApiKey {
   readonly keyId: string;
   readonly name: string;
   readonly user: string;
@@ -103,6 +101,16 @@ export interface IssuedApiKey {
   readonly description: string;
   readonly issuedAt: string;
   readonly expiresAt: string;
+}
+
+/** The secret `apiKey` is shown this once. */
+export interface IssuedApiKey extends ApiKey {
+  readonly apiKey: string;
+}
+
+export interface ApiKeyDeletion {
+  readonly keyId: string;
+  readonly status: string;
 }
 
 export interface Readiness {

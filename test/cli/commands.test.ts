@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
 
@@ -52,6 +53,19 @@ describe('the commands about the service', () => {
       const page = JSON.parse((await sandpool('sandboxes', 'list', '-o', 'json')).stdout);
       expect(page).to.deep.include({ total: 1, limit: 20, offset: 0 });
       expect(page.items[0]).to.deep.include({ sandboxId: id, status: 'Running' });
+    });
+
+    it('list shows more columns when asked for', async () => {
+      await claimed();
+      const { stdout } = await sandpool('sandboxes', 'list', '-o', 'wide');
+      expect(stdout.split('\n')[0]).to.match(/ +NAMESPACE +OWNER +TERMINATED +CPU +MEMORY +IMAGE$/);
+      expect(stdout).to.match(/team-default +default\/default +- +500m +256Mi +host$/m);
+    });
+
+    it('list as YAML says what it says as JSON', async () => {
+      await claimed();
+      const [yaml, json] = [(await sandpool('sandboxes', 'list', '-o', 'yaml')).stdout, (await sandpool('sandboxes', 'list', '-o', 'json')).stdout];
+      expect(parse(yaml)).to.deep.equal(JSON.parse(json));
     });
 
     it('list of all is an admin’s', async () => {

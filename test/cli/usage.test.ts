@@ -10,7 +10,8 @@ import { aCliDaemon, cli, cliHere } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
-  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
+  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ['wait'],
+  ...['list', 'create', 'delete'].map((name) => ['keys', name]), ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
   ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['pools', name]),
 ];
 
@@ -51,7 +52,7 @@ describe('the command line', function () {
   for (const [args, code] of [
     [['nonsense'], 2], [[], 2], [['--nonsense'], 2], [['pools'], 2], [['pools', 'nonsense'], 2], [['pools', 'list', '--nonsense'], 2],
     [['pools', 'update', 'p'], 2], [['pools', 'update', 'p', '--replicas', 'many'], 2], [['sandboxes', 'get'], 2], [['sandboxes', 'list', '--phase', 'Odd'], 2],
-    [['sandboxes', 'list', '-o', 'xml'], 2], [['stop', '--nonsense'], 2], [['serve', '--nonsense'], 2], [['pools', 'get', 'a', 'b'], 2],
+    [['sandboxes', 'list', '-o', 'xml'], 2], [['stop', '--nonsense'], 2], [['wait', 'pool/x'], 2], [['wait', 'pool/x', '--for', 'odd'], 2], [['keys'], 2], [['serve', '--nonsense'], 2], [['pools', 'get', 'a', 'b'], 2],
     [['run', '--nonsense'], 125], [['exec'], 125], [['shell', '--nonsense'], 125], [['shell', 'a', 'b'], 125],
   ] as const) {
     it(`ends with ${code} for: sandpool ${args.join(' ')}`, async () => {

@@ -45,8 +45,8 @@ describe('hostile requests', function () {
     server.log.length = 0;
   });
 
-  const send = (dice: Dice, row: Route): Promise<HttpAnswer> => {
-    const known: Record<string, string> = { sandboxId, name: 'shells' };
+  const send = async (dice: Dice, row: Route): Promise<HttpAnswer> => {
+    const known: Record<string, string> = { sandboxId, name: 'shells', ...(dice.chance(0.05) && row.path.includes('/api-keys/') ? await spareKey() : {}) };
     let path = row.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (dice.chance(0.6) ? known[name] ?? '' : hostileSegment(dice)));
     if (dice.chance(0.4)) {
       const names = ['limit', 'offset', 'phase', 'poolName', 'all', 'team', 'force', 'x', hostileSegment(dice)] as const;
@@ -59,7 +59,14 @@ describe('hostile requests', function () {
     if (dice.chance(0.05)) headers['SERVICE-API-KEY'] = dice.pick(['', 'spk_', 'spk_aaaaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', '\u00ff'.repeat(100), 'x'.repeat(10_000)]);
     const client = row.access === 'admin' || dice.chance(0.2) ? server.admin : server.tenant;
     const raw = row.body || dice.chance(0.1) ? hostileBody(dice, GOOD[row.path] ?? {}) : undefined;
-    return client.send(dice.chance(0.02) ? dice.pick(['PATCH', 'OPTIONS', 'POST', 'GET', 'PUT']) : row.method, path, raw === undefined ? { headers } : { raw, headers });
+    return await client.send(dice.chance(0.02) ? dice.pick(['PATCH', 'OPTIONS', 'POST', 'GET', 'PUT']) : row.method, path, raw === undefined ? { headers } : { raw, headers });
+  };
+
+  /** One that a request may revoke, under each of its names in a path. */
+  const spareKey = async (): Promise<Record<string, string>> => {
+    const { json } = await server.tenant.post('/api-keys', {});
+    const [namespace = '', shortName = ''] = (json.name ?? '').split('/');
+    return { keyId: json.keyId ?? '', namespace, shortName, name: encodeURIComponent(json.name ?? '') };
   };
 
   const checkAnswer = ({ status, headers, json, text }: HttpAnswer, rowsOfPath: readonly Route[]): void => {

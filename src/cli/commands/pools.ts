@@ -4,12 +4,13 @@ import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, poolFields, poolTable, sayIfMore, show } from '../show.ts';
+import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { poolFields, poolTable } from '../rows.ts';
 
 const MAX_REPLICAS = 10_000;
 
 /** `pools list|get|create|update|delete`. */
-export const poolsGroup = (action: ServiceAction): Command => group('pools', 'Lists, makes, resizes and deletes pools.', [
+export const poolsGroup = (action: ServiceAction): Command => group('pools', 'Lists, makes, resizes and deletes pools', [
   listLeaf(action), getLeaf(action), createLeaf(action), updateLeaf(action), deleteLeaf(action),
 ]);
 
@@ -17,19 +18,19 @@ const listLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
     usage: 'list',
     summary: 'Lists the pools, the newest first.',
-    examples: ['sandpool pools list', 'sandpool pools list --all --key-file DATA_DIR/keys/admin.key'],
+    examples: ['sandpool pools list', 'sandpool pools list --all --admin -o wide'],
   })))
     .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
     .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
     .option('--all', 'of all tenants, for an admin')
     .action(action(async (api, context, _operands, options: OutputOptions & { readonly limit?: number; readonly offset?: number; readonly all?: boolean }) => {
       const page = await api.listPools(given({ limit: options.limit, offset: options.offset, all: options.all }));
-      await show(context, options, { value: page, text: () => poolTable(page.items) });
+      await show(context, options, { value: page, text: (wide) => poolTable(page.items, wide) });
       await sayIfMore(context, page);
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({ usage: 'get <name>', summary: 'Shows one pool.', examples: ['sandpool pools get default'] })))
+  addOutputOption(addConnectionOptions(leaf({ usage: 'get <pool>', summary: 'Shows one pool.', examples: ['sandpool pools get default'] })))
     .action(action(async (api, context, [name], options: OutputOptions) => {
       const pool = await api.getPool(name as string);
       await show(context, options, { value: pool, text: () => poolFields(pool) });
@@ -59,7 +60,7 @@ const createLeaf = (action: ServiceAction): Command =>
 
 const updateLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
-    usage: 'update <name>',
+    usage: 'update <pool>',
     summary: 'Resizes a pool. Running sandboxes are never touched.',
     examples: ['sandpool pools update default --replicas 8'],
   })))
@@ -71,7 +72,7 @@ const updateLeaf = (action: ServiceAction): Command =>
 
 const deleteLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
-    usage: 'delete <name>',
+    usage: 'delete <pool>',
     summary: 'Deletes a pool with its idle instances. Running sandboxes live on, unless --force.',
     examples: ['sandpool pools delete big', 'sandpool pools delete big --force'],
   })))

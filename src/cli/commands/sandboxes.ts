@@ -5,10 +5,11 @@ import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, sandboxFields, sandboxTable, sayIfMore, show } from '../show.ts';
+import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { sandboxFields, sandboxTable } from '../rows.ts';
 
 /** `sandboxes list|get|create|delete`. */
-export const sandboxesGroup = (action: ServiceAction): Command => group('sandboxes', 'Lists, claims and gives back sandboxes.', [
+export const sandboxesGroup = (action: ServiceAction): Command => group('sandboxes', 'Lists, claims and gives back sandboxes', [
   listLeaf(action), getLeaf(action), createLeaf(action), deleteLeaf(action),
 ]);
 
@@ -34,7 +35,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(action(async (api, context, _operands, options: ListOptions) => {
       const { pool: poolName, phase, limit, offset, all } = options;
       const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
-      await show(context, options, { value: page, text: () => sandboxTable(page.items) });
+      await show(context, options, { value: page, text: (wide) => sandboxTable(page.items, wide) });
       await sayIfMore(context, page);
     }));
 

@@ -1,0 +1,93 @@
+import { type Command, Option } from 'commander';
+import { writeFile } from 'node:fs/promises';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { IssuedApiKey } from '../../client/wire.ts';
+import type { ServiceAction } from '../action.ts';
+import { wholeNumber } from '../arguments.ts';
+import { addConnectionOptions } from '../connection.ts';
+import { say } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { given } from '../given.ts';
+import { group, leaf } from '../leaf.ts';
+import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { keyTable, shortTime } from '../rows.ts';
+
+/** `keys list|create|delete`. */
+export const keysGroup = (action: ServiceAction): Command => group('keys', 'Lists, makes and revokes API keys', [
+  listLeaf(action), createLeaf(action), deleteLeaf(action),
+]);
+
+const listLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'list',
+    summary: 'Lists your API keys, the newest first. Never with their secrets.',
+    examples: ['sandpool keys list', 'sandpool keys list -o wide', 'sandpool keys list --all --admin'],
+  })))
+    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
+    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
+    .option('--all', 'of all tenants, for an admin')
+    .action(action(async (api, context, _operands, options: OutputOptions & { readonly limit?: number; readonly offset?: number; readonly all?: boolean }) => {
+      const request = given({ limit: options.limit, offset: options.offset });
+      const page = options.all ? await api.listAllApiKeys(request) : await api.listApiKeys(request);
+      await show(context, options, { value: page, text: (wide) => keyTable(page.items, wide || options.all === true) });
+      await sayIfMore(context, page);
+    }));
+
+interface CreateOptions extends OutputOptions {
+  readonly description?: string;
+  readonly expiresAt?: string;
+  readonly team?: string;
+  readonly user?: string;
+  readonly role?: 'user' | 'admin';
+  readonly to?: string;
+}
+
+const createLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'create [name]',
+    summary: 'Makes an API key and prints it: this once, for nothing keeps it. Of another team and user for an admin, which is how tenants come to be.',
+    examples: ['sandpool keys create ci --to ci.key', 'KEY=$(sandpool keys create)', 'sandpool keys create --admin --team blue --user ada --to ada.key'],
+  })))
+    .option('--description <text>', 'what it is for')
+    .option('--expires-at <time>', 'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; 90 days from now unless told')
+    .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
+    .option('--team <team>', 'for an admin: of this team')
+    .option('--user <user>', 'for an admin: of this user of the team')
+    .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
+    .action(action(async (api, context, [name], options: CreateOptions) => {
+      const issued = await issue(api, typeof name === 'string' ? name : undefined, options);
+      if (options.to !== undefined) await writeKey(options.to, issued);
+      const { apiKey, ...rest } = issued;
+      await show(context, options, options.to === undefined
+        ? { value: issued, text: () => `${apiKey}\n` }
+        : { value: rest, text: () => `${rest.keyId}\n` });
+      if (options.output === 'table' || options.output === 'wide') await say(context, `${issued.name}, ${issued.role} of ${issued.team}/${issued.user}, until ${shortTime(issued.expiresAt)}`);
+    }));
+
+const issue = async (api: SandpoolClient, name: string | undefined, options: CreateOptions): Promise<IssuedApiKey> => {
+  const { team, user, role, description, expiresAt } = options;
+  const own = given({ name, description, expiresAt });
+  if (team === undefined && user === undefined && role === undefined) return await api.createApiKey(own);
+  if (team === undefined || user === undefined) throw new CliFailure('a key for others needs both --team and --user');
+  return await api.createApiKeyForTenant({ ...own, team, user, ...given({ role }) });
+};
+
+/** A key that could not be written down would be lost: it is revoked by whoever reads this. */
+const writeKey = async (file: string, { apiKey, keyId }: IssuedApiKey): Promise<void> => {
+  await writeFile(file, `${apiKey}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    throw new CliFailure(`${file} can’t be written: ${error instanceof Error ? error.message : String(error)}`, [`the key was made and is lost; revoke it with: sandpool keys delete ${keyId}`], { cause: error });
+  });
+};
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'delete <key...>',
+    summary: 'Revokes keys: they are worth nothing from then on. A key of your own by its id; anyone’s by NAMESPACE/NAME, for an admin.',
+    examples: ['sandpool keys delete 5Rj0cXvM8aTqZk2L', 'sandpool keys delete --admin blue/ci'],
+  })))
+    .action(action(async (api, context, [keys], options: OutputOptions) => {
+      for (const key of keys as readonly string[]) {
+        const deleted = key.includes('/') ? await api.deleteApiKeyByName(key) : await api.deleteApiKey(key);
+        await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}\n` });
+      }
+    }));

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
+
+describe('sandpool keys', () => {
+  let daemon: CliDaemon;
+  let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
+  beforeEach(async () => {
+    daemon = await aCliDaemon();
+    sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
+  });
+  afterEach(() => daemon.close());
+
+  it('create prints the key alone, for scripts, and what it is on the other stream', async () => {
+    const end = await sandpool('keys', 'create', 'ci', '--description', 'for ci');
+    expect(end.code).to.equal(0);
+    expect(end.stdout).to.match(/^spk_\w+\n$/);
+    expect(end.stderr).to.match(/^sandpool: team-default\/ci, user of default\/default, until 2026-05-30T12:00:00Z\n$/);
+    expect((await cliHere(['pools', 'list', '--server', daemon.url], { SANDPOOL_API_KEY: end.stdout.trim() })).code).to.equal(0);
+  });
+
+  it('create writes the key to a file that others can not read, and prints its id', async () => {
+    const file = join(daemon.dataDir, 'ci.key');
+    const end = await sandpool('keys', 'create', 'ci', '--to', file);
+    expect(end.stdout).to.match(/^[0-9A-Za-z]{16}\n$/);
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+    expect((await sandpool('keys', 'list', '--key-file', file)).stdout).to.include(end.stdout.trim());
+    expect(`${end.stdout}${end.stderr}`).to.not.include(readFileSync(file, 'utf8').trim());
+  });
+
+  it('create never writes over a file, and says how to revoke the key that is lost', async () => {
+    const end = await sandpool('keys', 'create', '--to', join(daemon.dataDir, 'keys/tenant.key'));
+    expect(end.code).to.equal(1);
+    expect(end.stderr).to.match(/can’t be written: EEXIST/).and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
+  });
+
+  it('create makes keys of other tenants, with the admin key of the data folder', async () => {
+    const refused = await sandpool('keys', 'create', '--team', 'blue', '--user', 'ada');
+    expect([refused.code, refused.stderr]).to.deep.equal([1, 'sandpool: this operation needs a key with the admin role (ADMIN_REQUIRED)\n  use the admin key: --admin, or --key-file FILE\n']);
+    const end = await sandpool('keys', 'create', '--admin', '--team', 'blue', '--user', 'ada', '-o', 'json');
+    expect(JSON.parse(end.stdout)).to.include({ team: 'blue', user: 'ada', role: 'user' });
+    expect(end.stderr).to.equal('');
+    expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include('both --team and --user');
+  });
+
+  it('list shows ids and names, more when asked for, and no secret', async () => {
+    const key = (await sandpool('keys', 'create', 'ci', '--description', 'for ci')).stdout.trim();
+    const { stdout } = await sandpool('keys', 'list');
+    expect(stdout.split('\n')[0]).to.match(/^KEY +NAME +ROLE +EXPIRES$/);
+    expect(stdout).to.match(new RegExp(`^${key.split('_')[1] ?? ''} +team-default/ci +user +2026-05-30T12:00:00Z$`, 'm'));
+    const wide = (await sandpool('keys', 'list', '-o', 'wide')).stdout;
+    expect(wide).to.match(/ISSUED +DESCRIPTION\n/).and.match(/for ci$/m);
+    for (const form of ['json', 'yaml']) expect((await sandpool('keys', 'list', '-o', form)).stdout).to.not.include(key);
+  });
+
+  it('list of all is an admin’s', async () => {
+    expect((await sandpool('keys', 'list', '--all')).code).to.equal(1);
+    expect((await sandpool('keys', 'list', '--all', '--admin')).stdout).to.match(/ team-ops\/k\d+ +admin /);
+  });
+
+  it('delete revokes each that is named, by its id or as an admin by its name', async () => {
+    const [first, second] = [(await sandpool('keys', 'create', 'a')).stdout.trim(), (await sandpool('keys', 'create', 'b')).stdout.trim()];
+    const id = first.split('_')[1] ?? '';
+    expect(await sandpool('keys', 'delete', id)).to.deep.equal({ code: 0, stdout: `${id} deleted\n`, stderr: '' });
+    expect((await sandpool('keys', 'delete', '--admin', 'team-default/b')).code).to.equal(0);
+    for (const key of [first, second]) {
+      const end = await cliHere(['pools', 'list', '--server', daemon.url], { SANDPOOL_API_KEY: key });
+      expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: invalid API key (INVALID_API_KEY)']);
+    }
+    expect((await sandpool('keys', 'delete', id)).stderr).to.include('API_KEY_NOT_FOUND');
+  });
+
+  it('the admin key of the data folder goes to no other machine', async () => {
+    const end = await sandpool('keys', 'list', '--admin', '--server', 'http://192.0.2.1:1');
+    expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: no key for http://192.0.2.1:1']);
+  });
+});
