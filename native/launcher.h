@@ -47,7 +47,7 @@ struct limit {
 struct order {
   long uid, gid, inside_uid, inside_gid, pid;
   unsigned long long start_time;
-  const char *bwrap, *cwd;
+  const char *bwrap, *cwd, *output;
   bool bare; /* no bwrap, no namespaces, no filter */
   struct list cgroups, env, args;
   struct limit limits[8];
@@ -92,5 +92,6 @@ int run_start(void);
 int run_init(char **argv);
 int run_join(const char *file);
 int run_watch(void);
+int run_logs(char **argv);
 
 #endif

@@ -53,6 +53,7 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   else if (strcmp(keyword, "bwrap") == 0) order->bwrap = next(reader);
   else if (strcmp(keyword, "bare") == 0) order->bare = true;
   else if (strcmp(keyword, "cwd") == 0) order->cwd = next(reader);
+  else if (strcmp(keyword, "output") == 0) order->output = next(reader);
   else if (strcmp(keyword, "starttime") == 0) {
     if (!parse_number(next(reader), ULLONG_MAX, &number)) fail("the order has a malformed starttime", 0);
     order->start_time = number;

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FREE_FD = 
 static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
 static void take_place(const struct order *order);
+static void take_output(const char *path);
 static void become(const struct order *order);
 _Noreturn static void run_bare(const struct order *order);
 _Noreturn static void run_command(char **argv);
@@ -32,6 +35,7 @@ int run_start(void) {
   close_from(COMMAND_FD);
 
   take_place(&order);
+  if (order.output) take_output(order.output);
   become(&order);
   if (order.bare) run_bare(&order);
 
@@ -109,6 +113,25 @@ static void take_place(const struct order *order) {
   set_limit(RLIMIT_CORE, no_core);
   for (size_t i = 0; i < order->limit_count; i++) set_limit(order->limits[i].resource, order->limits[i].value);
   if (chdir("/") < 0) fail("chdir", errno);
+}
+
+/*
+ * Output and errors go into a fifo on the host, from where `launcher logs` takes them. It is open for reading too, so that
+ * a write never finds it without a reader, whoever is killed; it has its name once it is open, so that one without a
+ * writer is over. It is root's, and may be opened anew for writing alone. Where it can't be made the sandbox has no log.
+ */
+static void take_output(const char *path) {
+  char fresh[PATH_MAX];
+  if (snprintf(fresh, sizeof fresh, "%s.new", path) >= (int)sizeof fresh) fail("the path for the output is too long", 0);
+  umask(0);
+  int made = mkfifo(fresh, 0622);
+  umask(022);
+  int fd = made < 0 ? -1 : open(fresh, O_RDWR | O_CLOEXEC);
+  if (fd < 0 || rename(fresh, path) < 0) {
+    complain("make the fifo for the output", errno);
+    return;
+  }
+  if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
 }
 
 static void become(const struct order *order) {

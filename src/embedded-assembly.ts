@@ -55,6 +55,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
       pidsMax: config.pidsMax,
       parallelStarts: config.parallelStarts,
       isolation: config.isolation,
+      logs: { ...config.logs, retentionMs: config.history.retention },
       spawnerEntry: { command: [process.execPath, ...loaderFlags(), spawnerProgram()] },
     });
     return {

@@ -90,6 +90,10 @@ export const ConfigSchema = z.strictObject({
     listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),
     retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
   }).refine((group) => group.listWindow <= group.retention, { path: ['listWindow'], error: 'must not exceed history.retention' }),
+  logs: z.strictObject({
+    fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
+    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
+  }),
   terminal: z.strictObject({
     allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
       .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),

@@ -68,6 +68,47 @@ export interface Terminal {
   close(): void;
 }
 
+/** What an instance printed is not kept any more; `message` says where to look instead, if anywhere. */
+export class LogsGone extends Error {
+  override readonly name = 'LogsGone';
+}
+
+/** A line that an instance printed, to its output or its errors, or a part of one. */
+export interface LogLine {
+  /** ISO 8601 in UTC, with nanoseconds. */
+  readonly time: string;
+  /** Without its line end; any bytes. */
+  readonly text: Buffer;
+  /** The line goes on in the next one. */
+  readonly partial: boolean;
+  /** Where the log goes on after it. Opaque, one word, valid for as long as the log is. */
+  readonly next: string;
+}
+
+export interface LogRequest {
+  readonly container?: string;
+  /** The last so many lines; whole ones are counted. */
+  readonly tailLines: number;
+  /** ms since the epoch: nothing that was printed before. */
+  readonly since?: number;
+  /** Of text; of more the end is given. */
+  readonly limitBytes: number;
+}
+
+export interface LogTail {
+  readonly lines: readonly LogLine[];
+  /** Older lines were asked for than are given: by their number, by the limit, or because they are not kept any more. */
+  readonly truncated: boolean;
+  /** For `followLogs`: where the log went on at that moment. */
+  readonly next: string;
+}
+
+/** What was printed since; `skipped`: something before it is not kept any more. */
+export interface LogBatch {
+  readonly lines: readonly LogLine[];
+  readonly skipped: boolean;
+}
+
 /**
  * A place that runs instances. Calls may be repeated: the same instance id never makes a second instance, and what is
  * already done counts as done. Drivers report facts; what a fact means is for the machines. Nothing here retries or decides.
@@ -111,6 +152,16 @@ export interface SandboxDriver {
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
+  /**
+   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing where it printed
+   * nothing. A line is whole, however it was written. Rejects with LogsGone. Who may read it is not asked here.
+   */
+  logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
+  /**
+   * What the instance prints from `after` on (a `next` of this instance), in order and soon; ends once it is gone and all
+   * was given, or at an abort. Reads no faster than it is asked. Rejects with LogsGone; what `after` no place is counts as the beginning.
+   */
+  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
   stop(): Promise<void>;
 }
 

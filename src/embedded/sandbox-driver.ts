@@ -2,13 +2,14 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
   DefinitionRefused, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { InstanceRecords } from './instance-records.ts';
-import type { InstanceReport, SpawnerConfig } from './spawner/protocol.ts';
+import { LogFiles } from './log-files.ts';
+import { pathsOf, type InstanceReport, type SpawnerConfig } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
 
@@ -41,6 +42,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
   readonly #client: SpawnerClient;
+  readonly #logs: LogFiles;
   readonly #known = new Map<InstanceId, Known>();
   readonly #ending = new Set<Promise<void>>();
   #report: (fact: InstanceFact) => void = () => {};
@@ -49,10 +51,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#options = options;
     this.#records = options.records;
     this.#log = options.log;
-    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation = 'auto' } = options;
+    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation = 'auto', logs } = options;
+    this.#logs = new LogFiles(pathsOf(options.dataDir).logs);
     this.#client = new SpawnerClient({
       process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
-      config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation },
+      config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation, logs },
       clock: options.clock,
       log: options.log,
       fact: (id, vitals) => this.#fact(id, vitals),
@@ -135,6 +138,14 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
     return this.#client.attach(id, request);
+  }
+
+  logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
+    return this.#logs.tail(id, request);
+  }
+
+  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+    return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
   }
 
   /** The spawner ends with the daemon; sandboxes stay. */

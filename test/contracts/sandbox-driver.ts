@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import {
-  DefinitionRefused, InstanceGone, RecordConflict, type ExecRequest, type SandboxDriver, type Terminal,
+  DefinitionRefused, InstanceGone, RecordConflict, type ExecRequest, type LogLine, type LogRequest, type SandboxDriver, type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
+import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
@@ -23,6 +24,14 @@ const until = async (terminal: Terminal, wanted: string): Promise<string> => {
     if (seen.includes(wanted)) return seen;
   }
   throw new Error(`the terminal ended without ${wanted}: ${seen}`);
+};
+
+const aLogRequest = (part: Partial<LogRequest> = {}): LogRequest => ({ tailLines: 10, limitBytes: 1 << 20, ...part });
+
+const followed = async (driver: SandboxDriver, id: string, after: string, signal = new AbortController().signal): Promise<readonly LogLine[]> => {
+  const lines: LogLine[] = [];
+  for await (const batch of driver.followLogs(id, after, signal)) lines.push(...batch.lines);
+  return lines;
 };
 
 /** What every driver promises. `make` gives a fresh one, unwatched; `sh` need not run in it, only true, false, echo, cat. */
@@ -167,6 +176,47 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       terminal.close();
       terminal.close();
       expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 0);
+    });
+
+    it('keeps what an instance printed, also after it is gone', async () => {
+      const order = anOrder(aDefinition({ argv: ['echo', 'one\ntwo'] }));
+      const { id } = await driver.launch(order);
+      await log.when(id, 'gone');
+      await eventually(async () => (await driver.logs(id, aLogRequest())).lines.length === 2, 'both lines are kept');
+
+      const all = await driver.logs(id, aLogRequest());
+      const last = await driver.logs(id, aLogRequest({ tailLines: 1 }));
+
+      expect(all.lines.map(({ text, partial }) => ({ text: String(text), partial }))).to.deep.equal([{ text: 'one', partial: false }, { text: 'two', partial: false }]);
+      expect(all.lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+      expect(all.truncated).to.equal(false);
+      expect(last.lines.map(({ text }) => String(text))).to.deep.equal(['two']);
+      expect(last.truncated).to.equal(true);
+    });
+
+    it('follows what an instance prints to its end, from any place', async () => {
+      const order = anOrder(aDefinition({ argv: ['echo', 'one\ntwo'] }));
+      const { id } = await driver.launch(order);
+
+      const lines = await followed(driver, id, '0');
+
+      expect(lines.map(({ text }) => String(text))).to.deep.equal(['one', 'two']);
+      expect((await followed(driver, id, lines[0]?.next ?? '')).map(({ text }) => String(text))).to.deep.equal(['two']);
+      expect(await followed(driver, id, lines[1]?.next ?? '')).to.deep.equal([]);
+    });
+
+    it('has no lines of an instance that printed nothing, or that nobody knows', async () => {
+      const { id } = await launched();
+      expect(await driver.logs(id, aLogRequest())).to.deep.include({ lines: [], truncated: false });
+      expect(await driver.logs(v7(), aLogRequest())).to.deep.include({ lines: [], truncated: false });
+    });
+
+    it('stops following at an abort', async () => {
+      const { id } = await launched();
+      const controller = new AbortController();
+      const following = followed(driver, id, '0', controller.signal);
+      controller.abort();
+      expect(await following).to.deep.equal([]);
     });
 
     it('ends the terminals of an instance that ends', async () => {

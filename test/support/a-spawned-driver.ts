@@ -42,6 +42,7 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
   const records = new MemoryInstanceRecords();
   const options: EmbeddedDriverOptions = {
     dataDir, launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4,
+    logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
     records, clock: systemClock(), log: quietLog, spawnerEntry: { command: SPAWNER_COMMAND }, ...part,
   };
   const drivers: EmbeddedSandboxDriver[] = [];

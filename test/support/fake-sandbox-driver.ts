@@ -1,15 +1,16 @@
 import { Duplex } from 'node:stream';
 import {
   DefinitionRefused, InstanceGone,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
+import { MemoryLogs } from './memory-logs.ts';
 
-type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach';
+type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs';
 
 export interface FakeDriverOptions {
   /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
@@ -26,7 +27,8 @@ export interface FakeDriverOptions {
 /**
  * A working driver without processes, for whatever stands above it. Facts come on a later turn of the event loop, as
  * from a real one. Faults: `records.failNext(...)` for conflicts and unknown outcomes, `failNext` for any error,
- * `hold`/`letGo` for slowness. `true`, `false`, `echo` and `cat` can be executed; a terminal echoes what is typed.
+ * `hold`/`letGo` for slowness. `true`, `false`, `echo` and `cat` can be executed; a terminal echoes what is typed. A main
+ * process `echo` prints and ends; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
@@ -35,6 +37,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   description: DriverDescription = { isolation: 'fake', warnings: [], ready: true };
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
+  readonly logged = new MemoryLogs();
 
   readonly #options: FakeDriverOptions;
   readonly #now: () => number;
@@ -78,6 +81,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited'): void {
     for (const terminal of this.terminals.filter((candidate) => candidate.instance === id)) terminal.close();
     this.#vitals.delete(id);
+    this.logged.changed();
     this.#later(id, { kind: 'gone', exitCode, reason });
   }
 
@@ -116,6 +120,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     if (!this.#vitals.has(id)) {
       this.#set(id, { kind: 'starting' });
       if (this.#options.startsByItself ?? true) this.becomeAvailable(id);
+      this.#echo(id, order.definition);
     }
     return record;
   }
@@ -170,6 +175,15 @@ export class FakeSandboxDriver implements SandboxDriver {
     return terminal;
   }
 
+  async logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
+    await this.#enter('logs', id);
+    return this.logged.tail(id, request);
+  }
+
+  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+    return this.logged.follow(id, after, { signal, ended: () => !this.#vitals.has(id) });
+  }
+
   async stop(): Promise<void> {
     this.#report = undefined;
     for (const terminal of this.terminals.splice(0)) terminal.close(null);
@@ -180,6 +194,12 @@ export class FakeSandboxDriver implements SandboxDriver {
     await this.#held.get(operation)?.released;
     const error = this.#errors.get(operation)?.shift();
     if (error) throw error;
+  }
+
+  #echo(id: InstanceId, { containers: [main] }: InstanceDefinition): void {
+    if (main?.argv[0] !== 'echo') return;
+    this.logged.print(id, `${main.argv.slice(1).join(' ')}\n`);
+    this.end(id, 0);
   }
 
   #mustRun(id: InstanceId): void {

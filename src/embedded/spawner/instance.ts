@@ -22,6 +22,8 @@ export interface InstanceDeps {
   /** New ones run without isolation. */
   readonly bare: boolean;
   readonly homes: BareHomes;
+  /** Where an instance's launcher makes the fifo for its output. */
+  readonly outputOf: (id: string) => string;
   readonly notes: Notes;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
@@ -171,7 +173,7 @@ export class Instance {
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
     const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
-    launch.order({ bare, definition, container, rootfs: deps.rootfs, bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups });
+    launch.order({ bare, definition, container, rootfs: deps.rootfs, bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
   }
 
   /** With a folder on the host, which stands for the sandbox's home. */

@@ -22,6 +22,8 @@ export interface LaunchTerms {
   /** Absent: the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
+  /** Where the fifo for its output is made. */
+  readonly output: string;
   /** Given: run without bubblewrap. */
   readonly bare: StartOrder['bare'];
 }
@@ -69,7 +71,7 @@ export class Launch {
   order(terms: LaunchTerms): void {
     const pipe = writable(this.#child, ORDER_FD);
     pipe.end(startOrder({
-      bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, rlimits: rlimitsOf(terms),
+      bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, output: terms.output, rlimits: rlimitsOf(terms),
       options: bwrapOptions(terms.definition, terms.container, terms.rootfs), argv: terms.container.argv, bare: terms.bare,
     }));
   }

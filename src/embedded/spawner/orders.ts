@@ -9,6 +9,8 @@ export interface StartOrder {
   /** The host uid of the sandbox; absent: the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
+  /** Where the fifo for its output is made; absent: there is none. */
+  readonly output?: string;
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
   /** Given: run without bubblewrap and its options. */
@@ -29,6 +31,7 @@ export interface JoinOrder {
 export const startOrder = (order: StartOrder): Buffer => encode([
   ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
   ...each('cgroup', order.cgroups),
+  ...(order.output === undefined ? [] : ['output', order.output]),
   ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
   ...(order.bare
     ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]

@@ -10,7 +10,7 @@ import type { IsolationLevel } from './cgroups.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -24,6 +24,17 @@ export interface SpawnerConfig {
   readonly parallelStarts: number;
   /** With `none` new sandboxes are bare processes. Absent: auto. */
   readonly isolation?: 'auto' | 'none';
+  readonly logs: LogLimits;
+}
+
+/** What is kept of what sandboxes print. */
+export interface LogLimits {
+  /** Of one file; a sandbox has two. */
+  readonly fileBytes: number;
+  /** Of all files together. */
+  readonly totalBytes: number;
+  /** After the last line. */
+  readonly retentionMs: number;
 }
 
 export type DaemonMessage =
@@ -92,6 +103,8 @@ export interface SpawnerPaths {
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
   readonly homes: string;
+  /** Of what sandboxes print. */
+  readonly logs: string;
 }
 
 /** `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of the temporary one. */
@@ -102,5 +115,5 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
   // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be executed.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
-  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`) };
+  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs') };
 };

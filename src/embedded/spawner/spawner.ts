@@ -6,6 +6,7 @@ import { findCgroups, type Cgroups } from './cgroups.ts';
 import { HostUids } from './host-uids.ts';
 import type { InstanceDeps } from './instance.ts';
 import { Instances } from './instances.ts';
+import { LogPump } from './log-pump.ts';
 import { Notes } from './notes.ts';
 import { probe } from './probe.ts';
 import { processesOf, readBootId } from './process-identity.ts';
@@ -22,6 +23,7 @@ interface Settled {
   readonly config: SpawnerConfig;
   readonly rootfs: Rootfs;
   readonly watcher: Watcher;
+  readonly logs: LogPump;
 }
 
 export interface SpawnerOptions {
@@ -48,6 +50,7 @@ export class Spawner {
   #settling: Promise<Settled> = Promise.reject(new Error('no daemon has come yet'));
   #session: Session | undefined;
   #lonely: NodeJS.Timeout | undefined;
+  #stopping = false;
 
   constructor(options: SpawnerOptions) {
     this.#options = options;
@@ -90,7 +93,14 @@ export class Spawner {
 
   /** Ends commands and terminals; sandboxes stay. */
   stop(): void {
+    if (this.#stopping) return;
+    this.#stopping = true;
     clearTimeout(this.#lonely);
+    const ended = this.#settled?.logs.release(this.#instances.count === 0) ?? Promise.resolve();
+    void ended.then(() => this.#end());
+  }
+
+  #end(): void {
     this.#session?.close();
     this.#server.close();
     this.#settled?.watcher.stop();
@@ -121,13 +131,16 @@ export class Spawner {
     const rootfs = prepareRootfs(this.#paths.rootfs, config.launcherPath);
     this.#uids?.useRange(config.uidRange);
     if (before) {
-      this.#settled = { config, rootfs, watcher: before.watcher };
+      before.logs.use(config.logs);
+      this.#settled = { config, rootfs, watcher: before.watcher, logs: before.logs };
       return this.#settled;
     }
     await probe({ rootfs, bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined, bare: isBare(config) });
     const watcher = new Watcher(rootfs.launcher, this.#log);
     watcher.start();
-    this.#settled = { config, rootfs, watcher };
+    const logs = new LogPump({ launcherPath: rootfs.launcher, folder: this.#paths.logs, watcher, log: this.#log });
+    logs.use(config.logs);
+    this.#settled = { config, rootfs, watcher, logs };
     this.#endOrphans(rootfs, watcher);
     await this.#instances.adopt();
     return this.#settled;
@@ -168,7 +181,7 @@ export class Spawner {
     if (!settled) throw new Error('no daemon has come yet');
     return {
       bootId: this.#bootId, bwrapPath: settled.config.bwrapPath, pidsMax: settled.config.pidsMax, rootfs: settled.rootfs, watcher: settled.watcher,
-      bare: isBare(settled.config), homes: this.#homes, cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
+      bare: isBare(settled.config), homes: this.#homes, outputOf: (id) => settled.logs.outputOf(id), cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
     };
   }
 }

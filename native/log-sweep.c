@@ -1,0 +1,138 @@
+/* Removes old logs, in a process of its own: walking thousands of folders must not keep anybody's output waiting. */
+#include "launcher.h"
+#include "logs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct found {
+  char id[ID_LENGTH + 1];
+  bool live;
+  long long bytes, last; /* when it was written to, in seconds */
+};
+
+static struct {
+  struct found *items;
+  size_t count, room;
+  long long bytes;
+} all;
+
+static void find_logs(int pipes);
+static struct found measure(const char *id, int pipes);
+static void remove_expired(void);
+static void make_room(void);
+static void remove_files(struct found *found, bool but_the_last);
+static int oldest_first(const void *a, const void *b);
+
+int begin_sweep(int pipes) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) < 0) return -1;
+  logs.moved = 0;
+  pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (nice(10) < 0) errno = 0;
+    find_logs(pipes);
+    remove_expired();
+    make_room();
+    _exit(write(ends[1], &all.bytes, sizeof all.bytes) != sizeof all.bytes);
+  }
+  close(ends[1]);
+  if (child > 0) return ends[0];
+  close(ends[0]);
+  return -1;
+}
+
+int finish_sweep(int fd) {
+  long long bytes;
+  if (read(fd, &bytes, sizeof bytes) == sizeof bytes) logs.used = bytes + logs.moved;
+  close(fd);
+  return -1;
+}
+
+static void find_logs(int pipes) {
+  int fd = openat(logs.folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+  if (!folder) _exit(1);
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    if (!is_id(entry->d_name)) continue;
+    if (all.count == all.room) {
+      all.room = all.room * 2 + 256;
+      all.items = realloc(all.items, all.room * sizeof *all.items);
+      if (!all.items) _exit(1);
+    }
+    all.items[all.count] = measure(entry->d_name, pipes);
+    all.bytes += all.items[all.count++].bytes;
+  }
+  closedir(folder);
+  qsort(all.items, all.count, sizeof *all.items, oldest_first);
+}
+
+static struct found measure(const char *id, int pipes) {
+  struct found found = {.live = faccessat(pipes, id, F_OK, AT_SYMLINK_NOFOLLOW) == 0};
+  strcpy(found.id, id);
+  int fd = openat(logs.folder, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+  struct stat stat;
+  if (!folder) return found;
+  if (fstat(fd, &stat) == 0) found.last = stat.st_mtime;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    if (fstatat(fd, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(stat.st_mode)) continue;
+    found.bytes += stat.st_size;
+    if (stat.st_mtime > found.last) found.last = stat.st_mtime;
+  }
+  closedir(folder);
+  return found;
+}
+
+static void remove_expired(void) {
+  long long limit = time(NULL) - logs.retention;
+  for (size_t i = 0; i < all.count; i++) {
+    struct found *found = &all.items[i];
+    if (found->live || found->last >= limit) continue;
+    remove_files(found, false);
+    unlinkat(logs.folder, found->id, AT_REMOVEDIR);
+  }
+}
+
+/* Ended sandboxes' logs first, the oldest first; their empty folders tell that there was one. Then what the others can spare. */
+static void make_room(void) {
+  long long goal = logs.total_bytes - logs.total_bytes / 10;
+  if (all.bytes < logs.total_bytes) return;
+  for (size_t i = 0; i < all.count && all.bytes > goal; i++)
+    if (!all.items[i].live) remove_files(&all.items[i], false);
+  for (size_t i = 0; i < all.count && all.bytes > goal; i++)
+    if (all.items[i].live) remove_files(&all.items[i], true);
+}
+
+static void remove_files(struct found *found, bool but_the_last) {
+  int fd = openat(logs.folder, found->id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+  if (!folder) return;
+  unsigned long long begins, last = 0;
+  for (struct dirent *entry; but_the_last && (entry = readdir(folder)) != NULL;)
+    if (parse_number(entry->d_name, LLONG_MAX, &begins) && begins > last) last = begins;
+  rewinddir(folder);
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    struct stat stat;
+    if (!parse_number(entry->d_name, LLONG_MAX, &begins) || (but_the_last && begins >= last)) continue;
+    if (fstatat(fd, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 || unlinkat(fd, entry->d_name, 0) < 0) continue;
+    all.bytes -= stat.st_size;
+    found->bytes -= stat.st_size;
+  }
+  closedir(folder);
+}
+
+static int oldest_first(const void *a, const void *b) {
+  long long one = ((const struct found *)a)->last, other = ((const struct found *)b)->last;
+  return (one > other) - (one < other);
+}
