@@ -1,5 +1,3 @@
-import type { ErrorCode } from '../src/http/error-table.ts';
-
 /** What the generated API page says around its tables. */
 
 export const conventions = `
@@ -7,7 +5,10 @@ export const conventions = `
 
 The daemon listens on \`127.0.0.1:8080\` unless [configured](configuration.md) otherwise, in plain HTTP.
 
-**Keys.** Every operation but \`/healthz\` and \`/readyz\` takes an API key in the header \`SERVICE-API-KEY\`. A key stands for a
+**The document.** \`GET /openapi.json\` is this API as OpenAPI 3.1, every operation with what it takes, answers and refuses;
+\`/docs\` shows it in a browser, without reaching any other host.
+
+**Keys.** Every operation but \`/healthz\`, \`/readyz\`, \`/openapi.json\` and \`/docs\` takes an API key in the header \`SERVICE-API-KEY\`. A key stands for a
 user of a team, with the role \`user\` or \`admin\`. The first start writes one of each to \`keys/tenant.key\` and
 \`keys/admin.key\` in the data folder. What belongs to someone else is answered exactly like what does not exist; only a claim
 from another's pool says that it is another's. An admin's key is also a tenant's key, for the tenant that it names. Beyond
@@ -82,38 +83,3 @@ export const errorBody = `
 table says so; with \`API_KEY_REQUIRED\` it is null. 429 and 503 carry \`Retry-After\` in whole seconds. Any operation may also
 answer 408, 431, 500, and 503 while the daemon stops.
 `;
-
-/** When each code is answered. */
-export const codeNotes: Readonly<Record<ErrorCode, string>> = {
-  INVALID_ARGUMENT: 'The request is malformed, or a field is. `detail.field`, and `detail.allowed` where there is a choice. A claim without `poolName`: `poolName is required`, without detail.',
-  API_KEY_REQUIRED: 'There is no key. `API key required for this operation`.',
-  INVALID_API_KEY: 'The key is malformed, unknown, wrong or expired; one answer for all. `invalid API key`.',
-  INVALID_TOKEN: 'The terminal\'s token is unknown, used, too old, or another sandbox\'s; one answer for all.',
-  ADMIN_REQUIRED: 'An operation under `/admin`, or a field that is an admin\'s (`detail.field`), without an admin\'s key.',
-  FORBIDDEN: 'A terminal for a web page of another origin.',
-  POOL_NOT_OWNED: 'A claim from another\'s pool. `pool belongs to another team/user; create in a pool of your own`.',
-  NOT_FOUND: 'There is nothing at this path.',
-  POOL_NOT_FOUND: 'No such pool of the caller\'s. `pool not found`; a claim adds `detail.availablePools` (`name`, `namespace`, `idle`, `running`, `starting`; at most 50 of the caller\'s) and `detail.hint`.',
-  SANDBOX_NOT_FOUND: 'Unknown, finished, or another\'s. `sandbox not found or already terminated`.',
-  SANDBOX_TEMPLATE_NOT_FOUND: '`sandbox template not found`; `detail.availableTemplates` (`name`, `description`; at most 50) and `detail.hint`.',
-  API_KEY_NOT_FOUND: 'No such key of the caller\'s; under `/admin` of nobody\'s.',
-  CLUSTER_NOT_FOUND: 'The terminal\'s address names another cluster.',
-  METHOD_NOT_ALLOWED: 'The path has other methods; `Allow` names them.',
-  REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  ALREADY_EXISTS: 'A pool or a key of that name exists.',
-  CONFLICT: 'The pool is being deleted; or there are as many keys as there may be.',
-  IDEMPOTENCY_IN_FLIGHT: 'The first request with this `Idempotency-Key` has no answer yet.',
-  PRECONDITION_FAILED: 'It has changed since the version that `If-Match` names. Nothing was changed.',
-  IDEMPOTENCY_KEY_REUSED: 'The `Idempotency-Key` was used with another body.',
-  RATE_LIMITED: 'More than 20 rejected keys a minute came from this address; good keys go on.',
-  SANDBOX_NOT_RUNNING: 'The sandbox is in another state, which the message names.',
-  PAYLOAD_TOO_LARGE: 'The body is larger than 1 MiB.',
-  UNSUPPORTED_MEDIA_TYPE: 'The body is not `application/json` in UTF-8, or is compressed.',
-  POOL_EXHAUSTED: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`.',
-  QUOTA_EXCEEDED: 'The user has as many sandboxes, pools or replicas as they may (`quotas.*`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
-  TOO_MANY_TERMINALS: 'The sandbox has 16 terminals.',
-  TOO_MANY_COMMANDS: 'The sandbox has 64 commands under way.',
-  REQUEST_HEADERS_TOO_LARGE: 'The headers are larger than 16 KiB.',
-  INTERNAL: 'A fault of the daemon\'s. `detail.requestId` finds it in the log.',
-  UNAVAILABLE: 'It could not be done in time, or a part that it needs is away, or the daemon stops. Where the message says that it is not known whether it took effect, look before you repeat it.',
-};

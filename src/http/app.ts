@@ -5,6 +5,7 @@ import type { Operations } from '../operations/operations.ts';
 import type { RequestState } from './context.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
 import { accessLog, errors, gate, requestId } from './middleware.ts';
+import { pages } from './pages.ts';
 import type { Route } from './route.ts';
 import { nothingMatched, routerOf } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
@@ -38,7 +39,9 @@ export const createApp = ({ operations, log, clock, stopping, requests }: AppDep
   app.use(accessLog(log, clock));
   app.use(errors(log));
   app.use(gate(stopping));
-  app.use(routerOf(routesOf(operations), { operations, log, requests }));
+  const routes = routesOf(operations);
+  app.use(pages(routes));
+  app.use(routerOf(routes, { operations, log, requests }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

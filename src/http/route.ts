@@ -41,6 +41,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
 
 /** One operation of the API, whole: what it takes, who may call it, what it answers, and the one call behind it. */
 export interface RouteSpec<A extends Access, B, Q, P> {
+  /** Its name in the document and in clients made from it: a verb and what it is about. Never changes once released. */
+  readonly operationId: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With `{…}` for parameters; with the method it names the operation in docs/api.md. */
   readonly path: string;

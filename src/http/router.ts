@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import { adminRequired, Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { Operations } from '../operations/operations.ts';
+import { BASES } from './bases.ts';
 import type { Context, RequestState } from './context.ts';
 import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import { readQuery } from './query.ts';
@@ -11,9 +12,6 @@ import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends IdempotencyDeps { readonly operations: Operations }
-
-/** What may stand before a path: the API is the same under each. */
-const BASES = ['', '/v1'] as const;
 
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
 export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {

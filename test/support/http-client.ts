@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request as httpRequest, Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { checkDocumented } from './documented-answers.ts';
 
 export interface HttpAnswer {
   readonly status: number;
@@ -41,7 +42,7 @@ export interface HttpAsk {
   readonly signal?: AbortSignal;
 }
 
-/** A client that sends exactly what it is told, over kept connections. */
+/** A client that sends exactly what it is told, over kept connections. An answer that the document does not declare is a fault. */
 export class HttpClient {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
@@ -75,7 +76,14 @@ export class HttpClient {
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const named = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-          resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsed(text) });
+          const answer = { status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsed(text) };
+          try {
+            checkDocumented(method, path, answer);
+          } catch (error) {
+            reject(error as Error);
+            return;
+          }
+          resolve(answer);
         });
       });
       request.on('error', reject);

@@ -9,7 +9,8 @@ import {
 
 export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'POST', path: '/api-keys', access: 'tenant', summary: 'Create a key for the caller',
+    operationId: 'createApiKey', method: 'POST', path: '/api-keys',
+    access: 'tenant', summary: 'Create a key for the caller',
     body: CreateApiKeyBody, answers: { 201: IssuedApiKey }, refusals: ['ADMIN_REQUIRED', 'ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, body }) => {
       refuseAdminFields(caller, body, ['team', 'user', 'role']);
@@ -19,12 +20,14 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'GET', path: '/api-keys', access: 'tenant', summary: "List the caller's keys, newest first",
+    operationId: 'listApiKeys', method: 'GET', path: '/api-keys',
+    access: 'tenant', summary: "List the caller's keys, newest first",
     query: ApiKeyListQuery, answers: { 200: ApiKeyPage }, refusals: [],
     handle: async ({ caller, query }) => ok(presentPage(await operations.listApiKeys(caller, query), presentApiKey)),
   }),
   route({
-    method: 'DELETE', path: '/api-keys/{keyId}', access: 'tenant', summary: "Revoke a key of the caller's",
+    operationId: 'deleteApiKey', method: 'DELETE', path: '/api-keys/{keyId}',
+    access: 'tenant', summary: "Revoke a key of the caller's",
     params: ApiKeyPath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params: { keyId } }) => {
       await operations.deleteApiKey(caller, keyId);
@@ -32,17 +35,20 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'POST', path: '/admin/api-keys', access: 'admin', summary: 'Create a key for any team and user',
+    operationId: 'createApiKeyForTenant', method: 'POST', path: '/admin/api-keys',
+    access: 'admin', summary: 'Create a key for any team and user',
     body: AdminCreateApiKeyBody, answers: { 201: IssuedApiKey }, refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, body }) => secret(created(presentIssuedApiKey(await operations.createApiKeyForTenant(caller, body)))),
   }),
   route({
-    method: 'GET', path: '/admin/api-keys', access: 'admin', summary: 'List the keys of all teams and users, newest first',
+    operationId: 'listAllApiKeys', method: 'GET', path: '/admin/api-keys',
+    access: 'admin', summary: 'List the keys of all teams and users, newest first',
     query: ApiKeyListQuery, answers: { 200: ApiKeyPage }, refusals: [],
     handle: async ({ caller, query }) => ok(presentPage(await operations.listAllApiKeys(caller, query), presentApiKey)),
   }),
   route({
-    method: 'DELETE', path: '/admin/api-keys/{name}', access: 'admin', summary: "Revoke anyone's key, by its name",
+    operationId: 'deleteApiKeyByName', method: 'DELETE', path: '/admin/api-keys/{name}',
+    access: 'admin', summary: "Revoke anyone's key, by its name",
     params: ApiKeyNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params: { name } }) => {
       const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
@@ -50,7 +56,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}', access: 'admin', summary: 'The same, with the name as two segments',
+    operationId: 'deleteApiKeyByFullName', method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}',
+    access: 'admin', summary: 'The same, with the name as two segments',
     params: ApiKeyFullNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, params))),
   }),

@@ -10,7 +10,8 @@ const EXEC_DEPRECATED_SINCE = 1_767_225_600;
 /** What is done inside a running sandbox, and how long it may sit idle. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'POST', path: '/sandboxes/{sandboxId}/exec', access: 'tenant', summary: 'Run a command and wait for its end',
+    operationId: 'execInSandbox', method: 'POST', path: '/sandboxes/{sandboxId}/exec',
+    access: 'tenant', summary: 'Run a command and wait for its end',
     params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored',
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
     deprecated: { since: EXEC_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
@@ -22,13 +23,15 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'POST', path: '/sandboxes/{sandboxId}/exec-token', access: 'tenant', summary: 'Make a single-use token for the terminal',
+    operationId: 'createExecToken', method: 'POST', path: '/sandboxes/{sandboxId}/exec-token',
+    access: 'tenant', summary: 'Make a single-use token for the terminal',
     params: SandboxPath, answers: { 200: ExecToken }, idempotencyKey: 'ignored',
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
   }),
   route({
-    method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout', access: 'tenant', summary: 'Set how long the sandbox may sit idle',
+    operationId: 'setIdleTimeout', method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout',
+    access: 'tenant', summary: 'Set how long the sandbox may sit idle',
     params: SandboxPath, body: IdleTimeoutBody, answers: { 200: IdleTimeoutEnvelope },
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds } }) => {

@@ -4,12 +4,14 @@ import { Health, ReadinessReport, type ReadinessWire } from '../schemas/health.t
 
 export const healthRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'GET', path: '/healthz', access: 'open', summary: 'Whether the daemon runs',
+    operationId: 'getHealth', method: 'GET', path: '/healthz',
+    access: 'open', summary: 'Whether the daemon runs',
     answers: { 200: Health }, refusals: [],
     handle: () => ok({ status: 'ok' }),
   }),
   route({
-    method: 'GET', path: '/readyz', access: 'open', summary: 'Whether the daemon can do its work, and how well it isolates',
+    operationId: 'getReadiness', method: 'GET', path: '/readyz',
+    access: 'open', summary: 'Whether the daemon can do its work, and how well it isolates',
     answers: { 200: ReadinessReport, 503: ReadinessReport }, refusals: [],
     handle: () => {
       const { ready, problems, warnings, isolation } = operations.readiness();

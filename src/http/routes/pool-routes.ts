@@ -7,14 +7,16 @@ import { CreatePoolBody, DeletePoolQuery, PoolDeletion, PoolEnvelope, PoolListQu
 
 export const poolRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'POST', path: '/sandboxpools', access: 'tenant', summary: 'Create a pool from a template',
+    operationId: 'createPool', method: 'POST', path: '/sandboxpools',
+    access: 'tenant', summary: 'Create a pool from a template',
     body: CreatePoolBody, answers: { 201: PoolEnvelope },
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
     handle: async ({ caller, body: { name, templateName, replicas, labels, annotations } }) =>
       created({ template: presentPool(await operations.createPool(caller, { name, templateName, replicas, labels, annotations })) }),
   }),
   route({
-    method: 'GET', path: '/sandboxpools', access: 'tenant', summary: 'List pools, newest first',
+    operationId: 'listPools', method: 'GET', path: '/sandboxpools',
+    access: 'tenant', summary: 'List pools, newest first',
     query: PoolListQuery, answers: { 200: PoolPage }, refusals: ['ADMIN_REQUIRED'],
     handle: async ({ caller, query: { limit, offset, ...filter } }) => {
       refuseAdminFields(caller, filter, ['all']);
@@ -22,12 +24,14 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'GET', path: '/sandboxpools/{name}', access: 'tenant', summary: 'Get a pool',
+    operationId: 'getPool', method: 'GET', path: '/sandboxpools/{name}',
+    access: 'tenant', summary: 'Get a pool',
     params: PoolPath, answers: { 200: PoolEnvelope }, refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok({ template: presentPool(await operations.getPool(caller, params.name)) }),
   }),
   route({
-    method: 'PUT', path: '/sandboxpools/{name}', access: 'tenant', summary: 'Change a pool; what is not named stays',
+    operationId: 'updatePool', method: 'PUT', path: '/sandboxpools/{name}',
+    access: 'tenant', summary: 'Change a pool; what is not named stays',
     params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope },
     refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { replicas } }) => {
@@ -36,7 +40,8 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'DELETE', path: '/sandboxpools/{name}', access: 'tenant', summary: 'Delete a pool; running sandboxes stay unless forced',
+    operationId: 'deletePool', method: 'DELETE', path: '/sandboxpools/{name}',
+    access: 'tenant', summary: 'Delete a pool; running sandboxes stay unless forced',
     params: PoolPath, query: DeletePoolQuery, answers: { 200: PoolDeletion }, refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>
       ok(presentPoolDeletion(await operations.deletePool(caller, params.name, { force: query.force }))),

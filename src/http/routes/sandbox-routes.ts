@@ -10,7 +10,8 @@ import {
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'POST', path: '/sandboxes', access: 'tenant', summary: 'Claim an idle instance of a pool',
+    operationId: 'claimSandbox', method: 'POST', path: '/sandboxes',
+    access: 'tenant', summary: 'Claim an idle instance of a pool',
     body: ClaimBody, answers: { 201: SandboxEnvelope },
     refusals: ['POOL_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
     earlier: ({ caller }, mark) => {
@@ -24,7 +25,8 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'GET', path: '/sandboxes', access: 'tenant', summary: 'List sandboxes, newest claim first',
+    operationId: 'listSandboxes', method: 'GET', path: '/sandboxes',
+    access: 'tenant', summary: 'List sandboxes, newest claim first',
     query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED'],
     handle: async ({ caller, query }) => {
       const { limit, offset, ...filter } = query;
@@ -33,13 +35,15 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
   route({
-    method: 'GET', path: '/sandboxes/{sandboxId}', access: 'tenant', summary: 'Get a sandbox',
+    operationId: 'getSandbox', method: 'GET', path: '/sandboxes/{sandboxId}',
+    access: 'tenant', summary: 'Get a sandbox',
     params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
       ok({ sandbox: presentSandboxDetail(await operations.getSandbox(caller, params.sandboxId)) }),
   }),
   route({
-    method: 'DELETE', path: '/sandboxes/{sandboxId}', access: 'tenant', summary: 'Give a sandbox back, which ends it',
+    operationId: 'deleteSandbox', method: 'DELETE', path: '/sandboxes/{sandboxId}',
+    access: 'tenant', summary: 'Give a sandbox back, which ends it',
     params: SandboxPath, answers: { 200: SandboxDeletion }, refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
   }),

@@ -6,22 +6,40 @@ import { limit, maybe, name, offset, pageOf, text, timestamp } from './common.ts
 
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));
-const own = { name: maybe(name), description: maybe(text(1_024)), expiresAt: maybe(expiresAt) };
+const shortName = maybe(name).describe('A DNS label, unique in the namespace; else one is made up.');
+const description = maybe(text(1_024));
 
 /** `team`, `user` and `role` are an admin's to choose; the operation's row refuses them from others. */
-export const CreateApiKeyBody = z.object({ ...own, team: maybe(name), user: maybe(name), role: maybe(role) });
-export const AdminCreateApiKeyBody = z.object({ ...own, team: name, user: name, role: maybe(role) });
+export const CreateApiKeyBody = z.object({
+  name: shortName,
+  description,
+  expiresAt: maybe(expiresAt).describe('At most a year ahead (`keys.maxLifetime`). Left out: 90 days (`keys.defaultLifetime`).'),
+  team: maybe(name).describe('Admins alone, as in `POST /admin/api-keys`.'),
+  user: maybe(name).describe('The same.'),
+  role: maybe(role).describe('The same.'),
+});
+
+export const AdminCreateApiKeyBody = z.object({
+  name: shortName,
+  description,
+  expiresAt: maybe(expiresAt).describe('As in `POST /api-keys`.'),
+  team: name.describe('A DNS label. The namespace follows from it (`namespacePattern`).'),
+  user: name.describe('A DNS label.'),
+  role: maybe(role).describe('Left out: `"user"`.'),
+});
 
 export const ApiKeyListQuery = z.object({ limit, offset });
 
 export const ApiKeyPath: PathParams<{ keyId: string }> = {
-  schema: z.object({ keyId: z.string().regex(/^[0-9A-Za-z]{12,32}$/) }),
+  schema: z.object({ keyId: z.string().regex(/^[0-9A-Za-z]{12,32}$/).describe('Of a key of the caller\'s.') }),
   otherwise: apiKeyNotFound,
 };
 
 /** `{namespace}/{shortName}` in one segment (`%2F`), or the short name alone. */
 export const ApiKeyNamePath: PathParams<{ name: string }> = {
-  schema: z.object({ name: z.string().refine((value) => value.split('/').length <= 2 && value.split('/').every(isDnsLabel)) }),
+  schema: z.object({
+    name: z.string().refine((value) => value.split('/').length <= 2 && value.split('/').every(isDnsLabel)).describe('`{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone.'),
+  }),
   otherwise: apiKeyNotFound,
 };
 
@@ -30,20 +48,21 @@ export const ApiKeyFullNamePath: PathParams<{ namespace: string; shortName: stri
   otherwise: apiKeyNotFound,
 };
 
-export const ApiKey = z.object({
-  keyId: z.string(),
-  name: z.string(),
+const keyFields = {
+  keyId: z.string().describe('Its middle part. Logs show it.'),
+  name: z.string().describe('`{namespace}/{name}`.'),
   user: z.string(),
   team: z.string(),
   role,
   description: z.string(),
   issuedAt: timestamp,
   expiresAt: timestamp,
-});
+};
 
-export const IssuedApiKey = z.object({ apiKey: z.string(), ...ApiKey.shape });
-export const ApiKeyPage = pageOf(ApiKey);
-export const ApiKeyDeletion = z.object({ keyId: z.string(), status: z.literal('deleted') });
+export const ApiKey = z.object(keyFields).meta({ id: 'ApiKey' });
+export const IssuedApiKey = z.object({ apiKey: z.string().describe('The key itself: a secret.'), ...keyFields }).meta({ id: 'IssuedApiKey' });
+export const ApiKeyPage = pageOf(ApiKey).meta({ id: 'ApiKeyPage' });
+export const ApiKeyDeletion = z.object({ keyId: z.string(), status: z.literal('deleted') }).meta({ id: 'ApiKeyDeletion' });
 
 export type ApiKeyWire = z.infer<typeof ApiKey>;
 export type ApiKeyDeletionWire = z.infer<typeof ApiKeyDeletion>;

@@ -22,13 +22,15 @@ export const text = (longest: number, least = 0) => z.string()
   .refine((value) => value.length >= least, `must be at least ${least} characters long`)
   .refine((value) => value.length <= longest, `must be at most ${longest} characters long`)
   .refine((value) => !value.includes('\0'), 'must not hold a NUL')
-  .meta({ maxLength: longest, ...(least > 0 ? { minLength: least } : {}) });
+  .meta({ pattern: '^[^\\u0000]*$', maxLength: longest, ...(least > 0 ? { minLength: least } : {}) });
 
-export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' });
+export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' })
+  .meta({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$' });
 
 /** A duration as text, in milliseconds. */
 export const duration = z.string()
   .refine((value) => parseDuration(value) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+  .meta({ pattern: '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$', maxLength: 64 })
   .transform((value) => parseDuration(value) ?? 0);
 
 /** A duration in seconds, in milliseconds. */
@@ -37,16 +39,22 @@ export const seconds = z.int().min(0).max(MAX_DURATION_MS / 1_000).transform((va
 const queryInteger = (least: number, most: number) =>
   z.string().regex(/^[0-9]{1,9}$/, 'must be a whole number of at most 9 digits').transform(Number).pipe(z.int().min(least).max(most));
 
-export const limit = queryInteger(1, 1_000).default(20);
-export const offset = queryInteger(0, 999_999_999).default(0);
+export const limit = queryInteger(1, 1_000).default(20).describe('How many to show.');
+export const offset = queryInteger(0, 999_999_999).default(0).describe('How many to leave out first.');
 
 /** `?force` alone is `true`. */
-export const flag = z.enum(['true', 'false', '']).transform((value) => value !== 'false');
+export const flag = z.enum(['true', 'false', '']).transform((value) => value !== 'false').pipe(z.boolean());
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
-  z.object({ items: z.array(item), total: z.int(), limit: z.int(), offset: z.int() });
+  z.object({
+    items: z.array(item),
+    total: z.int().describe('How many there are in all, exactly.'),
+    limit: z.int().describe('As asked.'),
+    offset: z.int().describe('As asked.'),
+  });
 
 /** Labels and annotations: data, never interpreted. */
 export const textMap = (longestValue: number) =>
   z.record(z.string().min(1).max(317), text(longestValue))
-    .refine((map) => Object.keys(map).length <= 64, 'must have at most 64 entries');
+    .refine((map) => Object.keys(map).length <= 64, 'must have at most 64 entries')
+    .meta({ maxProperties: 64 });

@@ -1,0 +1,79 @@
+import { statusOf } from '../error-table.ts';
+import type { Route } from '../route.ts';
+import { Components } from './components.ts';
+import { ERROR_NOTES } from './error-notes.ts';
+import { byStatus, errorCodesOf } from './operation-errors.ts';
+import { operationOf, TAGS } from './operation.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: Json;
+  readonly servers: readonly Json[];
+  readonly tags: readonly Json[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  readonly components: Json;
+}
+
+/** The API as an OpenAPI 3.1 document: every operation of the rows, with all it takes, answers and refuses. */
+export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
+  const shared = new Components();
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const row of rows) (paths[row.path] ??= {})[row.method.toLowerCase()] = operationOf(row, shared);
+  const used = new Set(rows.map(({ path }) => path.replace(/^\/admin/, '').split('/')[1] ?? ''));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Sandpool', version: API_VERSION, summary: 'Hands out isolated, pre-started sandboxes to tenants.', description: ABOUT, license: LICENSE },
+    servers: [{ url: '/', description: 'This daemon.' }, { url: '/v1', description: 'The same, with the version in the path.' }],
+    tags: [...new Map(Object.entries(TAGS).filter(([part]) => used.has(part)).map(([, tag]) => [tag.name, tag])).values()],
+    paths,
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      ...shared.named(),
+      examples: Object.fromEntries(byStatus([...new Set(rows.flatMap(errorCodesOf))]).map((code) => [code, { summary: `${statusOf(code)} ${code}`, value: ERROR_NOTES[code].example }])),
+    },
+  };
+};
+
+/** Of the API, which is not the daemon's own. */
+const API_VERSION = '1.0.0';
+
+const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
+
+const ABOUT = `
+Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are let pass, and each is named in a \`Warning\` header;
+known ones are checked. Fields without a value are left out of answers, and answers may get further fields later. Timestamps are
+ISO 8601 in UTC, durations text such as \`90s\`, \`30m\`, \`1h30m\`. Every error has the body
+\`{"error": "…", "errorCode": "…", "detail": {…}}\`. The terminal, a WebSocket, is told of in docs/api.md.`.trim();
+
+const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
+const SECURITY_SCHEMES: Json = {
+  ApiKeyAuth: { ...KEY_HEADER, description: 'The key of a tenant: of a user of a team.' },
+  AdminKeyAuth: { ...KEY_HEADER, description: 'The same header with a key that has the role `admin`.' },
+};
+
+const PARAMETERS: Json = {
+  IdempotencyKey: {
+    name: 'Idempotency-Key', in: 'header',
+    description: 'Made up anew for each thing to be done: its repetitions within 24 hours get the first one\'s answer, if that was 2xx.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$' },
+  },
+  RequestId: {
+    name: 'X-Request-Id', in: 'header', description: 'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+};
+
+const text = { type: 'string' };
+const HEADERS: Readonly<Record<string, Json>> = {
+  'X-Request-Id': { description: 'The request\'s id, which the log has too.', required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' } },
+  'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: { type: 'integer', minimum: 1 } },
+  'WWW-Authenticate': { description: 'The scheme and the header of the key.', schema: text },
+  'Idempotency-Replayed': { description: 'The answer is that of an earlier request with this `Idempotency-Key`.', schema: { const: 'true' } },
+  Warning: { description: 'One for each unknown field of the body, 16 at most.', schema: text },
+  Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', schema: text },
+  Link: { description: 'What replaces it, as `rel="successor-version"`.', schema: text },
+};

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import {
+  adminRequired, apiKeyNotFound, apiKeyRequired, idempotencyInFlight, idempotencyKeyReused, invalidApiKey, invalidArgument, invalidToken, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned,
+  poolToClaimNotFound, Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyTerminals,
+  unavailable,
+} from '../../model/refusals.ts';
+import { edgeAnswer, errorAnswer, type EdgeCode, type ErrorBody, type ErrorCode } from '../error-table.ts';
+
+export interface ErrorNote {
+  /** When it is answered. */
+  readonly when: string;
+  /** The form of `detail`; without one there is no detail. */
+  readonly detail?: z.ZodType;
+  /** A body as it is answered. */
+  readonly example: ErrorBody;
+}
+
+const said = (refusal: Refusal): ErrorBody => errorAnswer(refusal, EXAMPLE_REQUEST_ID).body;
+const saidAtTheEdge = (code: EdgeCode, message: string): ErrorBody => edgeAnswer(code, message).body;
+const EXAMPLE_REQUEST_ID = '9a3c1d52-5a0e-4d0b-8a6e-1f2f3a4b5c6d';
+
+const fieldDetail = z.object({ field: z.string(), allowed: z.array(z.string()).optional() }).optional();
+const poolChoice = z.object({ name: z.string(), namespace: z.string(), idle: z.int(), running: z.int(), starting: z.int() });
+const templateChoice = z.object({ name: z.string(), description: z.string(), syncSource: z.string().optional() });
+const exhaustedDetail = z.object({
+  idle: z.int(), running: z.int(), starting: z.int(), stopping: z.int(), failed: z.int(), hint: z.string(),
+});
+
+/** What each errorCode says, for the document and the API page. */
+export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
+  INVALID_ARGUMENT: {
+    when: 'The request is malformed, or a field is. `detail.field`, and `detail.allowed` where there is a choice. A claim without `poolName`: `poolName is required`, without detail.',
+    detail: fieldDetail,
+    example: said(invalidArgument('replicas', 'must be an integer')),
+  },
+  API_KEY_REQUIRED: { when: 'There is no key. `API key required for this operation`.', detail: z.null(), example: said(apiKeyRequired()) },
+  INVALID_API_KEY: { when: 'The key is malformed, unknown, wrong or expired; one answer for all. `invalid API key`.', example: said(invalidApiKey()) },
+  INVALID_TOKEN: { when: 'The terminal\'s token is unknown, used, too old, or another sandbox\'s; one answer for all.', example: said(invalidToken()) },
+  ADMIN_REQUIRED: {
+    when: 'An operation under `/admin`, or a field that is an admin\'s (`detail.field`), without an admin\'s key.',
+    detail: z.object({ field: z.string() }).optional(),
+    example: said(adminRequired()),
+  },
+  FORBIDDEN: { when: 'A terminal for a web page of another origin.', example: said(new Refusal('FORBIDDEN', 'terminals are not open to pages of this origin')) },
+  POOL_NOT_OWNED: { when: 'A claim from another\'s pool. `pool belongs to another team/user; create in a pool of your own`.', example: said(poolNotOwned()) },
+  NOT_FOUND: { when: 'There is nothing at this path.', example: said(new Refusal('NOT_FOUND', 'there is nothing at this path')) },
+  POOL_NOT_FOUND: {
+    when: 'No such pool of the caller\'s. `pool not found`; a claim adds `detail.availablePools` (`name`, `namespace`, `idle`, `running`, `starting`; at most 50 of the caller\'s) and `detail.hint`.',
+    detail: z.object({ availablePools: z.array(poolChoice), hint: z.string() }).optional(),
+    example: said(poolToClaimNotFound([{ name: 'default', namespace: 'default', idle: 3, running: 1, starting: 0 }])),
+  },
+  SANDBOX_NOT_FOUND: { when: 'Unknown, finished, or another\'s. `sandbox not found or already terminated`.', example: said(sandboxNotFound()) },
+  SANDBOX_TEMPLATE_NOT_FOUND: {
+    when: '`sandbox template not found`; `detail.availableTemplates` (`name`, `description`; at most 50) and `detail.hint`.',
+    detail: z.object({ availableTemplates: z.array(templateChoice), hint: z.string() }),
+    example: said(templateNotFound([{ name: 'default', description: 'A shell with the tools of this machine.' }])),
+  },
+  API_KEY_NOT_FOUND: { when: 'No such key of the caller\'s; under `/admin` of nobody\'s.', example: said(apiKeyNotFound()) },
+  CLUSTER_NOT_FOUND: { when: 'The terminal\'s address names another cluster.', example: said(new Refusal('CLUSTER_NOT_FOUND', 'cluster not found')) },
+  METHOD_NOT_ALLOWED: {
+    when: 'The path has other methods; `Allow` names them.', example: said(new Refusal('METHOD_NOT_ALLOWED', 'PATCH is not possible here')),
+  },
+  REQUEST_TIMEOUT: { when: 'The request did not arrive in time.', example: saidAtTheEdge('REQUEST_TIMEOUT', 'the request did not arrive in time') },
+  ALREADY_EXISTS: { when: 'A pool or a key of that name exists.', example: said(poolAlreadyExists()) },
+  CONFLICT: { when: 'The pool is being deleted; or there are as many keys as there may be.', example: said(poolBeingDeleted()) },
+  IDEMPOTENCY_IN_FLIGHT: { when: 'The first request with this `Idempotency-Key` has no answer yet.', example: said(idempotencyInFlight()) },
+  PRECONDITION_FAILED: {
+    when: 'It has changed since the version that `If-Match` names. Nothing was changed.',
+    example: said(new Refusal('PRECONDITION_FAILED', 'it has changed since the version that If-Match names')),
+  },
+  IDEMPOTENCY_KEY_REUSED: { when: 'The `Idempotency-Key` was used with another body.', example: said(idempotencyKeyReused()) },
+  RATE_LIMITED: {
+    when: 'More than 20 rejected keys a minute came from this address; good keys go on.',
+    example: said(new Refusal('RATE_LIMITED', 'too many rejected keys from this address')),
+  },
+  SANDBOX_NOT_RUNNING: { when: 'The sandbox is in another state, which the message names.', example: said(sandboxNotRunning('Stopping')) },
+  PAYLOAD_TOO_LARGE: { when: 'The body is larger than 1 MiB.', example: said(new Refusal('PAYLOAD_TOO_LARGE', 'the body is larger than 1048576 bytes')) },
+  UNSUPPORTED_MEDIA_TYPE: {
+    when: 'The body is not `application/json` in UTF-8, or is compressed.',
+    example: said(new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must be application/json in UTF-8')),
+  },
+  POOL_EXHAUSTED: {
+    when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`.',
+    detail: exhaustedDetail,
+    example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 })),
+  },
+  QUOTA_EXCEEDED: {
+    when: 'The user has as many sandboxes, pools or replicas as they may (`quotas.*`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
+    detail: z.object({ errCode: z.literal('QUOTA_EXCEEDED'), message: z.string().optional(), retryAfter: z.int().optional() }),
+    example: said(sandboxQuotaExceeded(1_000)),
+  },
+  TOO_MANY_TERMINALS: { when: 'The sandbox has 16 terminals.', example: said(tooManyTerminals(16)) },
+  TOO_MANY_COMMANDS: { when: 'The sandbox has 64 commands under way.', example: said(tooManyCommands('the sandbox has', 64)) },
+  REQUEST_HEADERS_TOO_LARGE: {
+    when: 'The headers are larger than 16 KiB.', example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),
+  },
+  INTERNAL: {
+    when: 'A fault of the daemon\'s. `detail.requestId` finds it in the log.',
+    detail: z.object({ requestId: z.string() }).optional(),
+    example: errorAnswer(new Error('unexpected'), EXAMPLE_REQUEST_ID).body,
+  },
+  UNAVAILABLE: {
+    when: 'It could not be done in time, or a part that it needs is away, or the daemon stops. Where the message says that it is not known whether it took effect, look before you repeat it.',
+    example: said(unavailable('the daemon is stopping')),
+  },
+};

@@ -1,0 +1,60 @@
+import { type ErrorCode, statusOf } from '../error-table.ts';
+import type { Route } from '../route.ts';
+import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
+import { ERROR_NOTES } from './error-notes.ts';
+
+/** Every errorCode that an operation may answer, by status: those of its own, and those that come with its key, query and body. */
+export const errorCodesOf = (row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey'>): readonly ErrorCode[] => {
+  const codes = new Set<ErrorCode>(row.refusals);
+  for (const code of OF_ANY) codes.add(code);
+  if (row.access !== 'open') codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY');
+  if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
+  if (row.body) codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
+  if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
+  return byStatus([...codes]);
+};
+
+export const takesIdempotencyKey = ({ method, idempotencyKey }: Pick<Route, 'method' | 'idempotencyKey'>): boolean =>
+  method === 'POST' && idempotencyKey !== 'ignored';
+
+/** Also of bytes that are no request yet. */
+const OF_ANY: readonly ErrorCode[] = ['INVALID_ARGUMENT', 'REQUEST_TIMEOUT', 'REQUEST_HEADERS_TOO_LARGE', 'INTERNAL', 'UNAVAILABLE'];
+
+export const byStatus = (codes: readonly ErrorCode[]): readonly ErrorCode[] => [...codes].sort((a, b) => statusOf(a) - statusOf(b));
+
+/** The response of one status, whichever of its codes it has. */
+export const errorResponse = (codes: readonly ErrorCode[], components: Components): JsonSchema => {
+  const schemas = codes.map((code) => errorSchema(code, components));
+  const schema = schemas.length === 1 ? schemas[0] : {
+    oneOf: schemas,
+    discriminator: { propertyName: 'errorCode', mapping: Object.fromEntries(codes.map((code, index) => [code, schemas[index]?.['$ref']])) },
+  };
+  return components.response(codes.map(pascalCase).join('Or'), {
+    description: codes.map((code) => `\`${code}\`: ${withoutPageLinks(ERROR_NOTES[code].when)}`).join('\n\n'),
+    headers: Object.fromEntries(headersOf(codes).map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    content: { 'application/json': { schema, examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])) } },
+  });
+};
+
+/** Of the body of one error: what it says, its code, and the form of its detail. */
+export const errorSchema = (code: ErrorCode, components: Components): JsonSchema => {
+  const { when, detail } = ERROR_NOTES[code];
+  return components.schema(`${pascalCase(code)}Error`, {
+    type: 'object',
+    description: withoutPageLinks(when),
+    properties: {
+      error: { type: 'string', description: 'What is wrong, for people.' },
+      errorCode: { type: 'string', const: code },
+      ...(detail ? { detail: components.output(detail) } : {}),
+    },
+    required: ['error', 'errorCode', ...(detail && !detail.safeParse(undefined).success ? ['detail'] : [])],
+  });
+};
+
+const headersOf = (codes: readonly ErrorCode[]): readonly string[] => {
+  const status = codes[0] === undefined ? 500 : statusOf(codes[0]);
+  if (status === 429 || status === 503) return ['X-Request-Id', 'Retry-After'];
+  return status === 401 ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id'];
+};
+
+const pascalCase = (code: ErrorCode): string => code.split('_').map((word) => word.charAt(0) + word.slice(1).toLowerCase()).join('');

@@ -1,0 +1,120 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { routesOf } from '../../src/http/app.ts';
+import { openApiDocument, type OpenApiDocument } from '../../src/http/openapi/document.ts';
+import type { Operations } from '../../src/operations/operations.ts';
+import type { HttpAnswer } from './http-client.ts';
+
+const NO_OPERATIONS = {} as Operations; // a row calls its operation when it handles a request, not before
+
+/** The document of this source tree. */
+export const document: OpenApiDocument = openApiDocument(routesOf(NO_OPERATIONS));
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A part of the document by its JSON pointer; references on the way are followed. */
+export const at = (pointer: string): Json | undefined => {
+  let value: unknown = document;
+  for (const part of pointer.split('/').slice(1)) value = followed(value)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')];
+  return followed(value);
+};
+
+const followed = (value: unknown): Json | undefined => {
+  if (!isObject(value)) return undefined;
+  return typeof value['$ref'] === 'string' ? at(value['$ref'].slice(1)) : value;
+};
+
+export const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** One operation, with the pointer to it. */
+export interface DocumentedOperation { readonly method: string; readonly path: string; readonly pointer: string; readonly operation: Json }
+
+export const documentedOperations: readonly DocumentedOperation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) =>
+    ({ method: method.toUpperCase(), path, operation, pointer: `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}` })));
+
+/**
+ * Throws where an answer is not one that the document declares for its request: an undeclared status, a body that does
+ * not fit, a field that is not declared, a required header that is absent. What no operation is asked for must be 404,
+ * 405, or what is said before there is an operation (400, 408, 413, 431, 500, 503).
+ */
+export const checkDocumented = (method: string, target: string, answer: HttpAnswer): void => {
+  const path = (target.split('?')[0] ?? '').replace(/^\/v1(?=\/)/, '');
+  if (PAGES.test(path)) return;
+  const found = operationAt(method === 'HEAD' ? 'GET' : method, path);
+  const problem = found ? problemWith(found, answer, method) : strangerProblem(answer);
+  if (problem !== undefined) throw new Error(`${method} ${target} answered what the document does not declare: ${answer.status} ${problem}\n${answer.text.slice(0, 2_000)}`);
+};
+
+/** What is open and no operation: the document itself, and the page that shows it. */
+const PAGES = /^\/(openapi\.json|docs(\/.*)?)$/;
+
+const patterns = documentedOperations.map((operation) =>
+  ({ ...operation, pattern: new RegExp(`^${operation.path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
+
+const operationAt = (method: string, path: string): DocumentedOperation | undefined =>
+  patterns.find((operation) => operation.method === method && operation.path === path)
+  ?? patterns.find((operation) => operation.method === method && operation.pattern.test(path));
+
+const problemWith = ({ pointer }: DocumentedOperation, { status, headers, text }: HttpAnswer, method: string): string | undefined => {
+  const response = at(`${pointer}/responses/${status}`);
+  if (!response) return 'is not declared';
+  const declared = isObject(response['headers']) ? response['headers'] : {};
+  for (const name of Object.keys(declared)) {
+    const header = at(`/components/headers/${name}`);
+    if (header?.['required'] === true && headers[name.toLowerCase()] === undefined) return `lacks the header ${name}`;
+  }
+  if (method === 'HEAD') return text === '' ? undefined : 'has a body';
+  const content = response['content'];
+  const type = (headers['content-type'] ?? '').split(';')[0] ?? '';
+  if (!isObject(content)) return text === '' ? undefined : 'has a body';
+  const media = content[type];
+  if (!isObject(media)) return `has the content type ${type}`;
+  return type === 'application/json' && isObject(media['schema']) ? bodyProblem(media['schema'], text) : undefined;
+};
+
+const STRANGER_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 408, 413, 431, 500, 503]);
+
+const strangerProblem = ({ status, text }: HttpAnswer): string | undefined =>
+  STRANGER_STATUSES.has(status) ? (text === '' ? undefined : bodyProblem(ANY_ERROR, text)) : 'where there is no operation';
+
+const ANY_ERROR: Json = {
+  type: 'object', required: ['error', 'errorCode'],
+  properties: { error: { type: 'string', minLength: 1 }, errorCode: { type: 'string', pattern: '^[A-Z][A-Z_]+$' }, detail: {} },
+};
+
+const bodyProblem = (schema: Json, text: string): string | undefined => {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return 'is no JSON';
+  }
+  const validate = validatorOf(schema);
+  return validate(body) ? undefined : `does not fit: ${ajv.errorsText(validate.errors)}`;
+};
+
+/** No unknown keywords, no unknown formats: a slip in the document is a fault too. */
+const ajv = addFormats.default(new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, allErrors: false, discriminator: false, keywords: ['discriminator'] }));
+const validators = new Map<Json, ValidateFunction>();
+
+/** Of a schema of the document, closed: a field that is not declared is a fault. */
+export const validatorOf = (schema: Json): ValidateFunction => {
+  const known = validators.get(schema);
+  if (known) return known;
+  const validate = ajv.compile({ ...asObject(closed(schema)), $defs: SHARED });
+  validators.set(schema, validate);
+  return validate;
+};
+
+const closed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(closed);
+  if (!isObject(value)) return value;
+  const result: Record<string, unknown> = Object.fromEntries(Object.entries(value).map(([key, inner]) =>
+    [key, key === '$ref' && typeof inner === 'string' ? inner.replace('#/components/schemas/', '#/$defs/') : closed(inner)]));
+  if (isObject(value['properties']) && value['additionalProperties'] === undefined) result['additionalProperties'] = false;
+  return result;
+};
+
+const asObject = (value: unknown): Json => (isObject(value) ? value : {});
+const SHARED: Json = asObject(closed(document.components['schemas']));
