@@ -1,8 +1,9 @@
 import { HttpExchanges } from './http-exchange.ts';
+import { type OperationAnswer, type OperationId, type OperationInput, operationRequest } from './operation-request.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ExecRequest, ExecResult, IssuedApiKey, Page, PageRequest, Pool, PoolDeletion, Readiness, Sandbox,
-  SandboxDeletion, SandboxFilter,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, ExecRequest, ExecResult, IssuedApiKey, Page,
+  PageRequest, Pool, PoolChange, PoolDeletion, PoolFilter, Readiness, Sandbox, SandboxDeletion, SandboxFilter,
 } from './wire.ts';
 
 export interface SandpoolClientOptions {
@@ -18,14 +19,6 @@ export interface SandpoolClientOptions {
 export interface CallOptions {
   /** Gives the call up; what was asked may still happen. */
   readonly signal?: AbortSignal;
-}
-
-export interface CreatePoolRequest {
-  readonly name: string;
-  readonly templateName: string;
-  readonly replicas?: number;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 const DEADLINE_MS = 30_000;
@@ -48,35 +41,35 @@ export class SandpoolClient {
     this.#deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   }
 
-  async claimSandbox(request: { readonly poolName: string; readonly idleTimeout?: string }, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call<{ sandbox: Sandbox }>('POST', '/sandboxes', { body: request, ...options })).sandbox;
+  async claimSandbox(request: ClaimRequest, options?: CallOptions): Promise<Sandbox> {
+    return (await this.#call('claimSandbox', { body: request }, options)).sandbox;
   }
 
   async getSandbox(sandboxId: string, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call<{ sandbox: Sandbox }>('GET', sandboxPath(sandboxId), options)).sandbox;
+    return (await this.#call('getSandbox', { params: { sandboxId } }, options)).sandbox;
   }
 
   async listSandboxes(filter: SandboxFilter = {}, options?: CallOptions): Promise<Page<Sandbox>> {
-    return await this.#call('GET', `/sandboxes${queryOf(filter)}`, options);
+    return await this.#call('listSandboxes', { query: filter }, options);
   }
 
   async deleteSandbox(sandboxId: string, options?: CallOptions): Promise<SandboxDeletion> {
-    return await this.#call('DELETE', sandboxPath(sandboxId), options);
+    return await this.#call('deleteSandbox', { params: { sandboxId } }, options);
   }
 
   /** `idleTimeout` as text such as `30m`; `0` switches it off. */
   async setIdleTimeout(sandboxId: string, idleTimeout: string, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call<{ sandbox: Sandbox }>('PUT', `${sandboxPath(sandboxId)}/idle-timeout`, { body: { idleTimeout }, ...options })).sandbox;
+    return (await this.#call('setIdleTimeout', { params: { sandboxId }, body: { idleTimeout } }, options)).sandbox;
   }
 
   async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {
     const deadlineMs = (request.timeoutSeconds ?? MAX_EXEC_SECONDS) * 1_000 + this.#deadlineMs;
-    return await this.#call('POST', `${sandboxPath(sandboxId)}/exec`, { body: request, deadlineMs, ...options });
+    return await this.#call('execInSandbox', { params: { sandboxId }, body: request }, { deadlineMs, ...options });
   }
 
   /** A single-use token of 30 seconds. */
   async createExecToken(sandboxId: string, options?: CallOptions): Promise<string> {
-    return (await this.#call<{ token: string }>('POST', `${sandboxPath(sandboxId)}/exec-token`, options)).token;
+    return (await this.#call('createExecToken', { params: { sandboxId } }, options)).token;
   }
 
   /** A shell in a Running sandbox. */
@@ -89,56 +82,56 @@ export class SandpoolClient {
   }
 
   async createPool(request: CreatePoolRequest, options?: CallOptions): Promise<Pool> {
-    return (await this.#call<{ template: Pool }>('POST', '/sandboxpools', { body: request, ...options })).template;
+    return (await this.#call('createPool', { body: request }, options)).template;
   }
 
   async getPool(name: string, options?: CallOptions): Promise<Pool> {
-    return (await this.#call<{ template: Pool }>('GET', poolPath(name), options)).template;
+    return (await this.#call('getPool', { params: { name } }, options)).template;
   }
 
-  async listPools(filter: PageRequest & { readonly all?: boolean } = {}, options?: CallOptions): Promise<Page<Pool>> {
-    return await this.#call('GET', `/sandboxpools${queryOf(filter)}`, options);
+  async listPools(filter: PoolFilter = {}, options?: CallOptions): Promise<Page<Pool>> {
+    return await this.#call('listPools', { query: filter }, options);
   }
 
-  async updatePool(name: string, change: { readonly replicas?: number }, options?: CallOptions): Promise<Pool> {
-    return (await this.#call<{ template: Pool }>('PUT', poolPath(name), { body: change, ...options })).template;
+  async updatePool(name: string, change: PoolChange, options?: CallOptions): Promise<Pool> {
+    return (await this.#call('updatePool', { params: { name }, body: change }, options)).template;
   }
 
   /** With `force` its running sandboxes end too. */
   async deletePool(name: string, { force = false, ...options }: CallOptions & { readonly force?: boolean } = {}): Promise<PoolDeletion> {
-    return await this.#call('DELETE', `${poolPath(name)}${force ? '?force=true' : ''}`, options);
+    return await this.#call('deletePool', { params: { name }, query: force ? { force } : {} }, options);
   }
 
   async createApiKey(request: ApiKeyRequest = {}, options?: CallOptions): Promise<IssuedApiKey> {
-    return await this.#call('POST', '/api-keys', { body: request, ...options });
+    return await this.#call('createApiKey', { body: request }, options);
   }
 
   /** Needs a key with the admin role. */
   async createApiKeyForTenant(request: AdminApiKeyRequest, options?: CallOptions): Promise<IssuedApiKey> {
-    return await this.#call('POST', '/admin/api-keys', { body: request, ...options });
+    return await this.#call('createApiKeyForTenant', { body: request }, options);
   }
 
   async listApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
-    return await this.#call('GET', `/api-keys${queryOf(page)}`, options);
+    return await this.#call('listApiKeys', { query: page }, options);
   }
 
   /** Needs a key with the admin role, as the next but one does. */
   async listAllApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
-    return await this.#call('GET', `/admin/api-keys${queryOf(page)}`, options);
+    return await this.#call('listAllApiKeys', { query: page }, options);
   }
 
   async deleteApiKey(keyId: string, options?: CallOptions): Promise<ApiKeyDeletion> {
-    return await this.#call('DELETE', `/api-keys/${encodeURIComponent(keyId)}`, options);
+    return await this.#call('deleteApiKey', { params: { keyId } }, options);
   }
 
   /** `{namespace}/{shortName}` */
   async deleteApiKeyByName(name: string, options?: CallOptions): Promise<ApiKeyDeletion> {
-    return await this.#call('DELETE', `/admin/api-keys/${encodeURIComponent(name)}`, options);
+    return await this.#call('deleteApiKeyByName', { params: { name } }, options);
   }
 
   /** Rejects with an ApiError of status 503 while the daemon is not ready. */
   async readiness(options?: CallOptions): Promise<Readiness> {
-    return await this.#call('GET', '/readyz', options);
+    return await this.#call('getReadiness', {}, options);
   }
 
   /** Lets go of its idle connections. */
@@ -146,16 +139,9 @@ export class SandpoolClient {
     this.#exchanges.close();
   }
 
-  async #call<T>(method: string, path: string, options: CallOptions & { readonly body?: unknown; readonly deadlineMs?: number } = {}): Promise<T> {
-    const { body, deadlineMs = this.#deadlineMs, signal } = options;
-    return (await this.#exchanges.call({ method, path, body, deadlineMs, signal })) as T;
+  async #call<K extends OperationId>(
+    id: K, input: OperationInput<K>, { deadlineMs = this.#deadlineMs, signal }: CallOptions & { readonly deadlineMs?: number } = {},
+  ): Promise<OperationAnswer<K>> {
+    return (await this.#exchanges.call({ ...operationRequest(id, input), deadlineMs, signal })) as OperationAnswer<K>;
   }
 }
-
-const sandboxPath = (sandboxId: string): string => `/sandboxes/${encodeURIComponent(sandboxId)}`;
-const poolPath = (name: string): string => `/sandboxpools/${encodeURIComponent(name)}`;
-
-const queryOf = (fields: object): string => {
-  const given = Object.entries(fields).filter(([, value]) => value !== undefined).map(([name, value]): [string, string] => [name, String(value)]);
-  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
-};

@@ -122,7 +122,7 @@ describe('the source tree', () => {
   });
 
   it('has no file of more than 350 lines', () => {
-    expect(files.filter(({ lines }) => lines > 350).map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
+    expect(files.filter(({ path, lines }) => lines > 350 && !path.startsWith('client/generated/')).map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
   });
 
   it('has no default export and no barrel file', () => {

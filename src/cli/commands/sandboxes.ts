@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { SANDBOX_STATUSES } from '../../model/sandbox.ts';
+import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { durationText, wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
@@ -15,7 +15,7 @@ export const sandboxesGroup = (action: ServiceAction): Command => group('sandbox
 
 interface ListOptions extends OutputOptions {
   readonly pool?: string;
-  readonly phase?: string;
+  readonly phase?: SandboxStatus;
   readonly limit?: number;
   readonly offset?: number;
   readonly all?: boolean;

@@ -16,9 +16,9 @@ const idleTimeout = z.union([duration, z.literal(0), z.null()], { error: 'must b
 
 /** `poolName` is required, which the operation's row says in words of its own. */
 export const ClaimBody = z.object({
-  poolName: maybe(text(MAX_REFERENCE)).describe('The pool to claim from. Needed; without it the answer is 400 with the message `poolName is required`.'),
+  poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe('The pool to claim from. Without it the answer is 400 with the message `poolName is required`.'),
   idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),
-});
+}).meta({ required: ['poolName'] });
 
 export const SandboxListQuery = z.object({
   poolName: maybe(text(MAX_REFERENCE)).describe('Of this pool alone.'),

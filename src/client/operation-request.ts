@@ -1,0 +1,35 @@
+import { OPERATIONS, type Operations } from './generated/api.ts';
+
+export type OperationId = keyof Operations;
+
+/** What is sent may be anything that can be read: nothing of it is changed. */
+export type Sent<T> = T extends readonly (infer E)[] ? readonly Sent<E>[] : T extends object ? { readonly [K in keyof T]: Sent<T[K]> } : T;
+
+/** What a call takes: the parts of its path, its query, its body. */
+interface CallParts {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: object;
+  readonly body?: unknown;
+}
+
+/** The parts that a call of this operation takes. */
+export type OperationInput<K extends OperationId> = CallParts & Sent<Omit<Operations[K], 'answer'>>;
+export type OperationAnswer<K extends OperationId> = Operations[K]['answer'];
+
+export interface OperationRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+}
+
+/** The request that calls the operation. */
+export const operationRequest = (id: OperationId, { params = {}, query = {}, body }: CallParts): OperationRequest => {
+  const { method, path } = OPERATIONS[id];
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  return { method, path: `${filled}${queryText(query)}`, body };
+};
+
+const queryText = (query: object): string => {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined).map(([name, value]): [string, string] => [name, String(value)]);
+  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+};
