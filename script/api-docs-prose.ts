@@ -38,7 +38,15 @@ also when the daemon was killed in between: a claim whose answer was lost is fou
 refused with 422, a repetition before the first answer with 409. Answers over 64 KiB are not kept, nor is more than the last
 25,000 answers of one API key. \`exec\` and \`exec-token\` ignore the header.
 
+**Versions.** A GET of one sandbox or pool has an \`ETag\`, \`"REVISION-VIEW"\`. \`If-None-Match\` with it gets 304 while the view is
+the same; running seconds do not count. \`If-Match\` with it lets a PUT through while the revision is the same, else 412.
+
+**Deprecated operations** work in full and say so: \`Deprecation\` since when, \`Link\` with \`rel="successor-version"\` what
+replaces them, \`Sunset\` when they are to go, once that is settled (\`deprecation.sunset\`).
+
 **Names.** \`{sandboxId}\` is a UUID, version 7, in lower case. \`{name}\` is a DNS label: 1 to 63 of a-z, 0-9 and inner hyphens.
+Both may have the cluster's name before them, as they do in a fleet: \`local.UUID\`, \`local::NAME\`. Another cluster's name is
+404 \`CLUSTER_NOT_FOUND\`; a pool's name with an image after \`//\` is 400.
 `;
 
 export const terminal = `

@@ -39,7 +39,10 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
   const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
-  const http = createHttpServer({ operations, log, clock, requests: coordination, upgrade: terminals.upgrade });
+  const http = createHttpServer({
+    operations, log, clock, requests: coordination, upgrade: terminals.upgrade,
+    clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
+  });
 
   return {
     failed: parts.failed,
@@ -118,6 +121,8 @@ const stopAll = async ({ parts, supervisor, http, terminals }: { parts: Assembly
   await parts.stop();
   return { sandboxesLeft };
 };
+
+const httpDate = (timestamp: string | undefined): string | undefined => (timestamp === undefined ? undefined : new Date(timestamp).toUTCString());
 
 const STOP_GRACE_MS = 3_000;
 const namespaceOf = (config: Config, team: string): string => config.namespacePattern.replaceAll('{team}', team);

@@ -94,6 +94,10 @@ export const ConfigSchema = z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
     totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
   }),
+  deprecation: z.strictObject({
+    sunset: z.iso.datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z').optional()
+      .meta({ description: 'When deprecated operations are to go; told in their Sunset header.' }),
+  }),
   terminal: z.strictObject({
     allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
       .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),

@@ -7,14 +7,14 @@ import type { IdempotencyDeps } from './idempotency.ts';
 import { accessLog, errors, gate, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
 import type { Route } from './route.ts';
-import { nothingMatched, routerOf } from './router.ts';
+import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
 import { execRoutes } from './routes/exec-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 
-export interface AppDeps {
+export interface AppDeps extends Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...apiKeyRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, requests }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, requests, clusterId = 'local', sunset }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId());
   app.use(accessLog(log, clock));
@@ -41,7 +41,7 @@ export const createApp = ({ operations, log, clock, stopping, requests }: AppDep
   app.use(gate(stopping));
   const routes = routesOf(operations);
   app.use(pages(routes));
-  app.use(routerOf(routes, { operations, log, requests }));
+  app.use(routerOf(routes, { operations, log, requests, clusterId, sunset }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -33,7 +33,7 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxUnreadBytes: 256 * 1024 * 1024,
 };
 
-export interface HttpServerDeps {
+export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

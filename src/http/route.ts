@@ -1,7 +1,10 @@
 import type { z } from 'zod';
+import type { Revision } from '../model/identifiers.ts';
+import type { IfMatch } from '../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../model/refusals.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
+import type { NameKind } from './local-names.ts';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
 export type Access = 'open' | 'tenant' | 'admin';
@@ -10,6 +13,8 @@ export type Access = 'open' | 'tenant' | 'admin';
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
   readonly otherwise: () => Refusal;
+  /** Parameters that may name their cluster before them; the schema sees the local part. */
+  readonly names?: Readonly<Record<string, NameKind>>;
 }
 
 /** An operation that still works and is to go (RFC 9745). */
@@ -24,6 +29,8 @@ export interface Answer {
   readonly status: number;
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of the one object that it shows: makes its ETag. */
+  readonly revision?: Revision;
   /** Its body holds a secret. */
   readonly secret?: boolean;
 }
@@ -35,6 +42,10 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly params: P;
   /** Aborts when the client goes away before it is answered. */
   readonly signal: () => AbortSignal;
+  /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
+  readonly localPool: (poolName: string) => string;
+  /** Of a PUT with If-Match. */
+  readonly ifMatch: IfMatch | undefined;
   /** Of a POST with an Idempotency-Key: for the record that it writes. */
   readonly mark: RequestMark | undefined;
 }
@@ -77,6 +88,9 @@ export const route = <A extends Access, B = undefined, Q = undefined, P = undefi
 
 export const ok = (body: object): Answer => ({ status: 200, body });
 export const created = (body: object): Answer => ({ status: 201, body });
+
+/** Shows one object at this revision: a GET of it may be conditional, and a PUT of it by If-Match. */
+export const versioned = (answer: Answer, revision: Revision): Answer => ({ ...answer, revision });
 
 /** Holds a secret: no cache may keep it, and an Idempotency-Key keeps it sealed only. */
 export const secret = (answer: Answer): Answer => ({ ...answer, secret: true, headers: { ...answer.headers, 'Cache-Control': 'no-store' } });

@@ -1,17 +1,25 @@
 import Router from '@koa/router';
-import { adminRequired, Refusal } from '../model/refusals.ts';
+import { adminRequired, invalidArgument, Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { Operations } from '../operations/operations.ts';
 import { BASES } from './bases.ts';
 import type { Context, RequestState } from './context.ts';
+import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
+import { localName } from './local-names.ts';
 import { readQuery } from './query.ts';
 import { readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
-export interface RouterDeps extends IdempotencyDeps { readonly operations: Operations }
+export interface RouterDeps extends IdempotencyDeps {
+  readonly operations: Operations;
+  /** What may stand before the names of what is here. */
+  readonly clusterId: string;
+  /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
+  readonly sunset: string | undefined;
+}
 
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
 export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
@@ -27,9 +35,13 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   return router.routes();
 };
 
+/** The form of a pool's name that another API takes. */
+const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
+
 /** What no row answered: 405 where the path has other methods, else 404. */
 export const nothingMatched = (context: Context & { matched?: readonly { readonly methods: readonly string[] }[] }): never => {
   const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
+  if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path)) throw invalidArgument('name', 'must not hold //; an image is not chosen here');
   if (allowed.size === 0) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
   context.set('Allow', [...allowed].join(', '));
   throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
@@ -40,17 +52,33 @@ interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => r
 
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
-  if (row.deprecated) announceDeprecation(row.deprecated, context);
+  if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
   const caller = row.access === 'open' ? undefined : authorize(row, deps.operations, context);
-  const params = row.params ? paramsOf(row.params, context.params) : undefined;
+  const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const { value, bytes } = row.body ? await bodyOf(row, context) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
-  const request = { caller, params, query, body, signal: () => abortOf(context), mark: undefined };
+  const request: Request = {
+    caller, params, query, body, mark: undefined,
+    signal: () => abortOf(context),
+    localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
+    ifMatch: row.method === 'PUT' ? revisionsOf(context.req.headers['if-match']) : undefined,
+  };
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
   if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
   const answer = await row.handle(request);
-  give(context, { status: answer.status, headers: answer.headers, text: JSON.stringify(answer.body) });
+  const text = JSON.stringify(answer.body);
+  give(context, { status: answer.status, headers: answer.headers, text });
+  if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
+};
+
+/** Says which view this is; a GET that knows it already gets no body. */
+const tagView = (context: Context, tag: string): void => {
+  context.set('ETag', tag);
+  if ((context.method !== 'GET' && context.method !== 'HEAD') || !namesView(context.req.headers['if-none-match'], tag)) return;
+  context.body = null;
+  context.status = 304;
+  context.remove('Content-Type');
 };
 
 const give = (context: Context, { status, headers, text }: { readonly status: number; readonly headers: Answer['headers']; readonly text: string }): void => {
@@ -100,16 +128,19 @@ const authorize = (row: Route, operations: Operations, context: Context): Caller
   return caller;
 };
 
-const paramsOf = (params: NonNullable<Route['params']>, given: Record<string, string>): unknown => {
-  const result = params.schema.safeParse(given);
+const paramsOf = (params: NonNullable<Route['params']>, given: Record<string, string>, clusterId: string): unknown => {
+  const local = { ...given };
+  for (const name in params.names) local[name] = localName(params.names[name] ?? 'sandbox', given[name] ?? '', { clusterId, field: name });
+  const result = params.schema.safeParse(local);
   if (!result.success) throw params.otherwise();
   return result.data;
 };
 
-const announceDeprecation = ({ since, successor }: Deprecation, context: Context & { params: Record<string, string> }): void => {
+const announceDeprecation = ({ since, successor }: Deprecation, context: Context & { params: Record<string, string> }, sunset: string | undefined): void => {
   const link = successor.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(context.params[name] ?? ''));
   context.set('Deprecation', `@${since}`);
   context.set('Link', `<${link}>; rel="successor-version"`);
+  if (sunset !== undefined) context.set('Sunset', sunset);
 };
 
 const abortOf = ({ res }: Context): AbortSignal => {

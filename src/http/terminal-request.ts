@@ -32,7 +32,10 @@ export const readTerminalRequest = (
   if (rows === undefined) return { refusal: invalidArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
   const token = readToken(target.query, offeredProtocols(request));
   if (token === undefined) return { refusal: invalidToken() };
-  return { ask: { clusterId: target.clusterId, sandboxId: target.sandboxId, token, cols, rows } };
+  const [prefix, ...rest] = target.sandboxId.split('.');
+  if (rest.length > 0 && prefix !== target.clusterId) return { refusal: unknownCluster() };
+  const sandboxId = rest.length > 0 ? rest.join('.') : target.sandboxId;
+  return { ask: { clusterId: target.clusterId, sandboxId, token, cols, rows } };
 };
 
 /** The subprotocol to answer with. One that only carries the token is echoed, since browsers insist on an answer. */

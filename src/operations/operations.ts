@@ -1,5 +1,6 @@
 import type { ExecOutcome, ExecRequest, Terminal } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
 import type { Caller, Role } from '../model/tenant.ts';
@@ -31,7 +32,7 @@ export interface Operations {
   readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
   /** Durable that it ends, when it resolves. The view's status is Stopping. */
   readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
-  readonly setIdleTimeout: (caller: Caller, sandboxId: string, idleTimeoutMs: number) => Promise<SandboxView>;
+  readonly setIdleTimeout: (caller: Caller, sandboxId: string, change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined }) => Promise<SandboxView>;
   readonly execInSandbox: (caller: Caller, sandboxId: string, request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome>;
   /** A single-use token of 30 seconds that opens a terminal. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
@@ -40,7 +41,7 @@ export interface Operations {
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
-  readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number }) => Promise<PoolView>;
+  readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number; readonly ifMatch?: IfMatch | undefined }) => Promise<PoolView>;
   readonly deletePool: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<PoolView>;
 
   readonly readiness: () => Readiness;

@@ -1,6 +1,7 @@
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import { requireMatch } from '../model/if-match.ts';
 import { poolBeingDeleted, poolNotFound, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations } from './operations.ts';
@@ -27,6 +28,7 @@ export interface UpdatePoolDeps {
 export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => async (caller, name, change) => {
   const { supervisor, coordination } = deps;
   const { record: before } = findPool(supervisor, caller, name);
+  requireMatch(change.ifMatch, before.revision);
   if (before.deleting !== false) throw poolBeingDeleted();
   const { replicas } = change;
   if (replicas === undefined || replicas === before.replicas) return poolViewOf(supervisor, before);
@@ -35,6 +37,7 @@ export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => as
   let landed = false;
   try {
     const record = await supervisor.pools.change(before.uid, (current) => {
+      requireMatch(change.ifMatch, current.revision);
       if (current.deleting !== false) throw poolBeingDeleted();
       return { ...current, replicas };
     });

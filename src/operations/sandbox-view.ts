@@ -13,6 +13,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
   const expiry = claim && status === 'Running' && claim.idleTimeoutMs > 0 ? expiryOf({ ...claim, maxLifetimeMs: 0 }, context.activeAt, 0) : undefined;
   return {
     id: record.id,
+    revision: context.record?.revision ?? '0',
     poolName: record.poolName,
     owner: claim?.owner ?? record.poolOwner,
     status,
@@ -32,6 +33,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
 
 export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
   id: finished.id,
+  revision: 'finished',
   poolName: finished.poolName,
   owner: finished.owner,
   status: 'Completed',

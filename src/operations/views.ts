@@ -1,4 +1,4 @@
-import type { InstanceId } from '../model/identifiers.ts';
+import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
 import type { EndReason, SandboxStatus } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
@@ -6,6 +6,8 @@ import type { Tenant } from '../model/tenant.ts';
 /** One sandbox as an operation answers it, live or finished. Times are milliseconds since the epoch; absent is undefined. */
 export interface SandboxView {
   readonly id: InstanceId;
+  /** Of its record; of a finished one none. */
+  readonly revision: Revision;
   readonly poolName: string;
   /** The claim's owner; of an unclaimed instance the pool's. */
   readonly owner: Tenant;

@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { requireMatch } from '../../src/model/if-match.ts';
 import { type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import {
   noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
@@ -74,7 +75,7 @@ export class FakeOperations implements Operations {
     if (counts.idle === 0) throw noIdleInstance(counts);
     const now = this.clock.now();
     const view: SandboxView = {
-      id: uuidV7(this.#next()), poolName, owner: tenantOf(caller), status: 'Running', claimedAt: now, startedAt: now - 5_000,
+      id: uuidV7(this.#next()), revision: '1', poolName, owner: tenantOf(caller), status: 'Running', claimedAt: now, startedAt: now - 5_000,
       terminatedAt: undefined, recycledAt: undefined, durationSeconds: 0, cpu: '500m', memory: '256Mi', containerImages: { main: 'host' },
       endReason: undefined, idleTimeoutMs, idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
     };
@@ -103,8 +104,10 @@ export class FakeOperations implements Operations {
     return { ...view, status: 'Stopping' };
   };
 
-  readonly setIdleTimeout: Operations['setIdleTimeout'] = async (caller, sandboxId, idleTimeoutMs) => {
-    const view = { ...this.#sandbox(caller, sandboxId), idleTimeoutMs, idleExpiresAt: idleTimeoutMs === 0 ? undefined : this.clock.now() + idleTimeoutMs };
+  readonly setIdleTimeout: Operations['setIdleTimeout'] = async (caller, sandboxId, { idleTimeoutMs, ifMatch }) => {
+    const before = this.#sandbox(caller, sandboxId);
+    requireMatch(ifMatch, before.revision);
+    const view = { ...before, revision: `${Number(before.revision) + 1}`, idleTimeoutMs, idleExpiresAt: idleTimeoutMs === 0 ? undefined : this.clock.now() + idleTimeoutMs };
     this.sandboxes.set(sandboxId, view);
     return view;
   };
@@ -141,8 +144,10 @@ export class FakeOperations implements Operations {
     return pageOf(all ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record)) : this.#poolsOf(caller), page);
   };
 
-  readonly updatePool: Operations['updatePool'] = async (caller, name, change) => {
-    const record = { ...this.#pool(caller, name), ...change };
+  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, ...change }) => {
+    const before = this.#pool(caller, name);
+    requireMatch(ifMatch, before.revision);
+    const record = { ...before, ...change, revision: `${Number(before.revision) + 1}` };
     this.pools.set(`${caller.namespace}/${name}`, record);
     return this.#viewOf(record);
   };

@@ -33,13 +33,13 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'setIdleTimeout', method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout',
     access: 'tenant', summary: 'Set how long the sandbox may sit idle',
     params: SandboxPath, body: IdleTimeoutBody, answers: { 200: IdleTimeoutEnvelope },
-    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'CONFLICT', 'UNAVAILABLE'],
-    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds } }) => {
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'CONFLICT', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds }, ifMatch }) => {
       if (idleTimeout === undefined && idleTimeoutSeconds === undefined) throw invalidArgument('idleTimeout', 'is required');
       if (idleTimeout !== undefined && idleTimeoutSeconds !== undefined) {
         throw invalidArgument('idleTimeoutSeconds', 'must not be given beside idleTimeout');
       }
-      const view = await operations.setIdleTimeout(caller, params.sandboxId, idleTimeout ?? idleTimeoutSeconds ?? 0);
+      const view = await operations.setIdleTimeout(caller, params.sandboxId, { idleTimeoutMs: idleTimeout ?? idleTimeoutSeconds ?? 0, ifMatch });
       return ok({ sandbox: presentIdleTimeout(view) });
     },
   }),

@@ -1,8 +1,9 @@
 import type { Operations } from '../../operations/operations.ts';
+import type { PoolView } from '../../operations/views.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentPool, presentPoolDeletion } from '../presenters/present-pool.ts';
-import { created, ok, route, type Route } from '../route.ts';
+import { created, ok, route, versioned, type Answer, type Route } from '../route.ts';
 import { CreatePoolBody, DeletePoolQuery, PoolDeletion, PoolEnvelope, PoolListQuery, PoolPage, PoolPath, UpdatePoolBody } from '../schemas/pools.ts';
 
 export const poolRoutes = (operations: Operations): readonly Route[] => [
@@ -27,16 +28,16 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'getPool', method: 'GET', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Get a pool',
     params: PoolPath, answers: { 200: PoolEnvelope }, refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params }) => ok({ template: presentPool(await operations.getPool(caller, params.name)) }),
+    handle: async ({ caller, params }) => shown(await operations.getPool(caller, params.name)),
   }),
   route({
     operationId: 'updatePool', method: 'PUT', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Change a pool; what is not named stays',
     params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope },
-    refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    handle: async ({ caller, params, body: { replicas } }) => {
-      const change = replicas === undefined ? {} : { replicas };
-      return ok({ template: presentPool(await operations.updatePool(caller, params.name, change)) });
+    refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body: { replicas }, ifMatch }) => {
+      const change = { ifMatch, ...(replicas === undefined ? {} : { replicas }) };
+      return shown(await operations.updatePool(caller, params.name, change));
     },
   }),
   route({
@@ -47,3 +48,5 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
       ok(presentPoolDeletion(await operations.deletePool(caller, params.name, { force: query.force }))),
   }),
 ];
+
+const shown = (view: PoolView): Answer => versioned(ok({ template: presentPool(view) }), view.record.revision);

@@ -3,7 +3,7 @@ import type { Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxRecord } from '../presenters/present-sandbox.ts';
-import { created, ok, route, type Route } from '../route.ts';
+import { created, ok, route, versioned, type Route } from '../route.ts';
 import {
   ClaimBody, SandboxDeletion, SandboxDetailEnvelope, SandboxEnvelope, SandboxListQuery, SandboxPage, SandboxPath,
 } from '../schemas/sandboxes.ts';
@@ -18,9 +18,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       const found = operations.claimedUnder(caller, mark);
       return found && created({ sandbox: presentSandbox(found) });
     },
-    handle: async ({ caller, body: { poolName, idleTimeout }, mark }) => {
+    handle: async ({ caller, body: { poolName, idleTimeout }, mark, localPool }) => {
       if (!poolName) throw poolNameRequired();
-      const request = { poolName, ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(mark ? { mark } : {}) };
+      const request = { poolName: localPool(poolName), ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(mark ? { mark } : {}) };
       return created({ sandbox: presentSandbox(await operations.claimSandbox(caller, request)) });
     },
   }),
@@ -28,8 +28,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'listSandboxes', method: 'GET', path: '/sandboxes',
     access: 'tenant', summary: 'List sandboxes, newest claim first',
     query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED'],
-    handle: async ({ caller, query }) => {
-      const { limit, offset, ...filter } = query;
+    handle: async ({ caller, query, localPool }) => {
+      const { limit, offset, poolName, ...rest } = query;
+      const filter = { ...rest, ...(poolName === undefined ? {} : { poolName: localPool(poolName) }) };
       refuseAdminFields(caller, filter, ['namespace', 'team', 'user', 'all']);
       return ok(presentPage(await operations.listSandboxes(caller, filter, { limit, offset }), presentSandboxRecord));
     },
@@ -38,8 +39,10 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'getSandbox', method: 'GET', path: '/sandboxes/{sandboxId}',
     access: 'tenant', summary: 'Get a sandbox',
     params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params }) =>
-      ok({ sandbox: presentSandboxDetail(await operations.getSandbox(caller, params.sandboxId)) }),
+    handle: async ({ caller, params }) => {
+      const view = await operations.getSandbox(caller, params.sandboxId);
+      return versioned(ok({ sandbox: presentSandboxDetail(view) }), view.revision);
+    },
   }),
   route({
     operationId: 'deleteSandbox', method: 'DELETE', path: '/sandboxes/{sandboxId}',

@@ -8,6 +8,7 @@ import { flag, limit, MAX_REFERENCE, maybe, name, offset, pageOf, text, textMap,
 export const PoolPath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel).describe('A pool of the caller\'s.') }),
   otherwise: poolNotFound,
+  names: { name: 'pool' },
 };
 
 const replicas = z.int().min(0).max(10_000);

@@ -8,6 +8,7 @@ import { duration, flag, limit, MAX_REFERENCE, maybe, name, offset, pageOf, seco
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({ sandboxId: z.string().refine(isInstanceId).describe('A sandbox of the caller\'s, by the id that its claim answered.') }),
   otherwise: sandboxNotFound,
+  names: { sandboxId: 'sandbox' },
 };
 
 const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';

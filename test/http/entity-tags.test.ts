@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('entity tags', () => {
+  let server: TestServer;
+  let sandbox: string;
+
+  beforeEach(async () => {
+    server = await aServer();
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
+    const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+    sandbox = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}`;
+  });
+  afterEach(() => server.stop());
+
+  const tagOf = async (path: string): Promise<string> => (await server.tenant.get(path)).headers['etag'] ?? '';
+
+  it('are of the revision and of the view', async () => {
+    for (const path of ['/sandboxpools/shells', sandbox]) expect(await tagOf(path)).to.match(/^"1-[0-9a-f]{16}"$/);
+  });
+
+  it('stay while nothing changes, and a GET that names one gets 304 without a body', async () => {
+    for (const path of ['/sandboxpools/shells', `/v1${sandbox}`]) {
+      const tag = await tagOf(path);
+      server.operations.clock.time += 5_000;
+      for (const named of [tag, `W/${tag}`, `"other-1", ${tag}`, '*']) {
+        const { status, text, headers } = await server.tenant.get(path, { headers: { 'If-None-Match': named } });
+        expect([named, status, text, headers['etag']]).to.deep.equal([named, 304, '', tag]);
+        expect(headers).to.have.property('x-request-id');
+      }
+    }
+  });
+
+  it('change with the view: a GET that names an old one gets the new view', async () => {
+    const tag = await tagOf('/sandboxpools/shells');
+    await server.tenant.post('/sandboxes', { poolName: 'shells' });
+
+    const { status, headers } = await server.tenant.get('/sandboxpools/shells', { headers: { 'If-None-Match': tag } });
+
+    expect(status).to.equal(200);
+    expect(headers['etag']).not.to.equal(tag);
+    expect(headers['etag']?.startsWith('"1-')).to.equal(true);
+  });
+
+  it('let a PUT by If-Match through at its revision, and refuse it with 412 at another', async () => {
+    const tag = await tagOf('/sandboxpools/shells');
+    const put = (ifMatch: string) => server.tenant.put('/sandboxpools/shells', { replicas: 6 }, { headers: { 'If-Match': ifMatch } });
+    await server.tenant.post('/sandboxes', { poolName: 'shells' }); // moves the view, not the revision
+
+    const first = await put(`"9-0123456789abcdef", ${tag}`);
+    expect([first.status, first.headers['etag']]).to.deep.equal([200, await tagOf('/sandboxpools/shells')]);
+    for (const stale of [tag, `W/${first.headers['etag'] ?? ''}`, '"nonsense"', 'nonsense']) {
+      const { status, json } = await put(stale);
+      expect([stale, status, json.errorCode]).to.deep.equal([stale, 412, 'PRECONDITION_FAILED']);
+    }
+    expect((await put('*')).status).to.equal(200);
+  });
+
+  it('guard the idle timeout too', async () => {
+    const tag = await tagOf(sandbox);
+    const put = () => server.tenant.put(`${sandbox}/idle-timeout`, { idleTimeout: '5m' }, { headers: { 'If-Match': tag } });
+
+    expect((await put()).status).to.equal(200);
+    expect((await put()).status).to.equal(412);
+  });
+
+  it('say nothing of what is not there', async () => {
+    expect((await server.tenant.put('/sandboxpools/nope', {}, { headers: { 'If-Match': '"1-x"' } })).status).to.equal(404);
+    expect((await server.stranger.get('/sandboxpools/shells', { headers: { 'If-None-Match': '*' } })).status).to.equal(404);
+  });
+});
