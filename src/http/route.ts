@@ -66,6 +66,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
+  /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT If-Match. */
+  readonly versioned?: true;
   /** A POST heeds an Idempotency-Key unless it says so here. */
   readonly idempotencyKey?: 'ignored';
   /**

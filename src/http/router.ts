@@ -62,7 +62,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
     caller, params, query, body, mark: undefined,
     signal: () => abortOf(context),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
-    ifMatch: row.method === 'PUT' ? revisionsOf(context.req.headers['if-match']) : undefined,
+    ifMatch: row.method === 'PUT' && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
   };
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
   if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));

@@ -61,6 +61,12 @@ const PARAMETERS: Json = {
     description: 'Made up anew for each thing to be done: its repetitions within 24 hours get the first one\'s answer, if that was 2xx.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$' },
   },
+  IfNoneMatch: {
+    name: 'If-None-Match', in: 'header', description: 'An `ETag`, or several: while the view is still that one, the answer is 304 without a body.', schema: { type: 'string' },
+  },
+  IfMatch: {
+    name: 'If-Match', in: 'header', description: 'An `ETag`, or several: the change is made only while the revision is that one, else 412.', schema: { type: 'string' },
+  },
   RequestId: {
     name: 'X-Request-Id', in: 'header', description: 'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
@@ -75,5 +81,7 @@ const HEADERS: Readonly<Record<string, Json>> = {
   'Idempotency-Replayed': { description: 'The answer is that of an earlier request with this `Idempotency-Key`.', schema: { const: 'true' } },
   Warning: { description: 'One for each unknown field of the body, 16 at most.', schema: text },
   Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', schema: text },
+  Sunset: { description: 'When the operation is to go (RFC 8594); absent while that is not settled.', schema: text },
+  ETag: { description: 'The revision and a hash of the view.', schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' } },
   Link: { description: 'What replaces it, as `rel="successor-version"`.', schema: text },
 };

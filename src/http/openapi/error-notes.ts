@@ -56,7 +56,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     example: said(templateNotFound([{ name: 'default', description: 'A shell with the tools of this machine.' }])),
   },
   API_KEY_NOT_FOUND: { when: 'No such key of the caller\'s; under `/admin` of nobody\'s.', example: said(apiKeyNotFound()) },
-  CLUSTER_NOT_FOUND: { when: 'The terminal\'s address names another cluster.', example: said(new Refusal('CLUSTER_NOT_FOUND', 'cluster not found')) },
+  CLUSTER_NOT_FOUND: { when: 'A name, or the terminal\'s address, names another cluster.', example: said(new Refusal('CLUSTER_NOT_FOUND', 'cluster not found')) },
   METHOD_NOT_ALLOWED: {
     when: 'The path has other methods; `Allow` names them.', example: said(new Refusal('METHOD_NOT_ALLOWED', 'PATCH is not possible here')),
   },

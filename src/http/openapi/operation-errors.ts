@@ -4,10 +4,11 @@ import { type Components, type JsonSchema, withoutPageLinks } from './components
 import { ERROR_NOTES } from './error-notes.ts';
 
 /** Every errorCode that an operation may answer, by status: those of its own, and those that come with its key, query and body. */
-export const errorCodesOf = (row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey'>): readonly ErrorCode[] => {
+export const errorCodesOf = (row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey' | 'params'>): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
   for (const code of OF_ANY) codes.add(code);
-  if (row.access !== 'open') codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY');
+  if (row.access !== 'open') codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
+  if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
   if (row.body) codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');

@@ -63,6 +63,7 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
       name, in: 'query', ...(required ? { required } : {}), ...(schema['type'] === 'boolean' ? { allowEmptyValue: true } : {}),
     }, schema)),
     ...(takesIdempotencyKey(row) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(row.versioned ? [{ $ref: `#/components/parameters/${row.method === 'PUT' ? 'IfMatch' : 'IfNoneMatch'}` }] : []),
     { $ref: '#/components/parameters/RequestId' },
   ];
 };
@@ -73,7 +74,8 @@ const parameterOf = (where: Json, { description, ...schema }: JsonSchema): Json 
 const responsesOf = (row: Route, { components, pascal }: { readonly components: Components; readonly pascal: string }): Json => {
   const codes = errorCodesOf(row);
   const statuses = new Set([...Object.keys(row.answers).map(Number), ...codes.map(statusOf)]);
-  return Object.fromEntries([...statuses].sort((a, b) => a - b).map((status) => {
+  return Object.fromEntries([...statuses, ...(row.versioned && row.method === 'GET' ? [NOT_MODIFIED] : [])].sort((a, b) => a - b).map((status) => {
+    if (status === NOT_MODIFIED) return [String(status), { description: 'The view that `If-None-Match` names is still the same.', headers: refsOf(['X-Request-Id', 'ETag']) }];
     const own = row.answers[status];
     const errors = codes.filter((code) => statusOf(code) === status);
     if (!own) return [String(status), errorResponse(errors, components)];
@@ -85,6 +87,8 @@ const responsesOf = (row: Route, { components, pascal }: { readonly components: 
   }));
 };
 
+const NOT_MODIFIED = 304;
+
 const DESCRIPTION: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Made.' };
 
 const headersOf = (row: Route, status: number): Json => {
@@ -92,6 +96,9 @@ const headersOf = (row: Route, status: number): Json => {
   if (status === 503) names.push('Retry-After');
   if (takesIdempotencyKey(row)) names.push('Idempotency-Replayed');
   if (row.body) names.push('Warning');
-  if (row.deprecated) names.push('Deprecation', 'Link');
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+  if (row.versioned) names.push('ETag');
+  if (row.deprecated) names.push('Deprecation', 'Sunset', 'Link');
+  return refsOf(names);
 };
+
+const refsOf = (names: readonly string[]): Json => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -1,7 +1,7 @@
 import { invalidArgument } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from '../presenters/present-sandbox.ts';
-import { ok, route, secret, type Route } from '../route.ts';
+import { ok, route, secret, versioned, type Route } from '../route.ts';
 import { ExecBody, ExecResult, ExecToken, IdleTimeoutBody, IdleTimeoutEnvelope, SandboxPath } from '../schemas/sandboxes.ts';
 
 /** 2026-01-01T00:00:00Z. */
@@ -32,7 +32,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'setIdleTimeout', method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout',
     access: 'tenant', summary: 'Set how long the sandbox may sit idle',
-    params: SandboxPath, body: IdleTimeoutBody, answers: { 200: IdleTimeoutEnvelope },
+    params: SandboxPath, body: IdleTimeoutBody, answers: { 200: IdleTimeoutEnvelope }, versioned: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'CONFLICT', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds }, ifMatch }) => {
       if (idleTimeout === undefined && idleTimeoutSeconds === undefined) throw invalidArgument('idleTimeout', 'is required');
@@ -40,7 +40,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
         throw invalidArgument('idleTimeoutSeconds', 'must not be given beside idleTimeout');
       }
       const view = await operations.setIdleTimeout(caller, params.sandboxId, { idleTimeoutMs: idleTimeout ?? idleTimeoutSeconds ?? 0, ifMatch });
-      return ok({ sandbox: presentIdleTimeout(view) });
+      return versioned(ok({ sandbox: presentIdleTimeout(view) }), view.revision);
     },
   }),
 ];

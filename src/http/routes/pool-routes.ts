@@ -27,13 +27,13 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'getPool', method: 'GET', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Get a pool',
-    params: PoolPath, answers: { 200: PoolEnvelope }, refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
+    params: PoolPath, answers: { 200: PoolEnvelope }, versioned: true, refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.getPool(caller, params.name)),
   }),
   route({
     operationId: 'updatePool', method: 'PUT', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Change a pool; what is not named stays',
-    params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope },
+    params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope }, versioned: true,
     refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { replicas }, ifMatch }) => {
       const change = { ifMatch, ...(replicas === undefined ? {} : { replicas }) };

@@ -13,7 +13,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'claimSandbox', method: 'POST', path: '/sandboxes',
     access: 'tenant', summary: 'Claim an idle instance of a pool',
     body: ClaimBody, answers: { 201: SandboxEnvelope },
-    refusals: ['POOL_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    refusals: ['POOL_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
     earlier: ({ caller }, mark) => {
       const found = operations.claimedUnder(caller, mark);
       return found && created({ sandbox: presentSandbox(found) });
@@ -27,7 +27,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'listSandboxes', method: 'GET', path: '/sandboxes',
     access: 'tenant', summary: 'List sandboxes, newest claim first',
-    query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED'],
+    query: SandboxListQuery, answers: { 200: SandboxPage }, refusals: ['ADMIN_REQUIRED', 'CLUSTER_NOT_FOUND'],
     handle: async ({ caller, query, localPool }) => {
       const { limit, offset, poolName, ...rest } = query;
       const filter = { ...rest, ...(poolName === undefined ? {} : { poolName: localPool(poolName) }) };
@@ -38,7 +38,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'getSandbox', method: 'GET', path: '/sandboxes/{sandboxId}',
     access: 'tenant', summary: 'Get a sandbox',
-    params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, versioned: true, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       const view = await operations.getSandbox(caller, params.sandboxId);
       return versioned(ok({ sandbox: presentSandboxDetail(view) }), view.revision);
