@@ -22,6 +22,7 @@ import { listSandboxes } from './operations/list-sandboxes.ts';
 import { loadTemplates } from './operations/load-templates.ts';
 import type { Operations } from './operations/operations.ts';
 import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
+import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
 import { setIdleTimeout } from './operations/set-idle-timeout.ts';
 import { TemplateCatalog } from './operations/template-catalog.ts';
 import { createExecToken, openTerminal } from './operations/terminals.ts';
@@ -100,6 +101,8 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     deleteSandbox: deleteSandbox(common),
     setIdleTimeout: setIdleTimeout(common),
     execInSandbox: execInSandbox(common),
+    sandboxLogs: sandboxLogs({ ...common, history }),
+    followSandboxLogs: followSandboxLogs({ ...common, history }),
     createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
     openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
     createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),

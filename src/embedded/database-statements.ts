@@ -73,6 +73,7 @@ export const STATEMENTS = {
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  'history.find': 'SELECT body FROM history WHERE id = ?',
   'history.totalOfOwner': totalSince(OWNER_GROUPS),
   'history.totalOfAny': totalSince(ANY_GROUPS),
   'history.walkOfOwner': walk(`owner = ?1 || '/' || ?2 || '/' || ?3 AND`, OWNER_GROUPS),

@@ -1,6 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { FinishedFilter, History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
+import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
 import type { Database } from './database.ts';
 import type { SqlValue } from './database-library.ts';
@@ -45,6 +46,11 @@ export class SqliteHistory implements History {
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner: { namespace, team, user }, poolName, claimedAt, terminatedAt } = finished;
     await this.#database.run('history.record', id, namespace, team, user, poolName, claimedAt, terminatedAt, JSON.stringify(finished));
+  }
+
+  async find(id: InstanceId): Promise<FinishedSandbox | undefined> {
+    const [row] = await this.#database.run('history.find', id);
+    return row && JSON.parse(String(row[0])) as FinishedSandbox;
   }
 
   async list(filter: FinishedFilter, page: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {

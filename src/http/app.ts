@@ -3,6 +3,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Operations } from '../operations/operations.ts';
 import type { RequestState } from './context.ts';
+import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
 import { accessLog, errors, gate, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
@@ -11,6 +12,7 @@ import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
 import { execRoutes } from './routes/exec-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
+import { logRoutes } from './routes/log-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 
@@ -22,6 +24,7 @@ export interface AppDeps extends Partial<Pick<RouterDeps, 'clusterId' | 'sunset'
   readonly stopping: () => boolean;
   /** Keeps the answers to requests with an Idempotency-Key. */
   readonly requests: IdempotencyDeps['requests'];
+  readonly streams: EventStreams;
 }
 
 /** Every operation of the API. */
@@ -29,11 +32,12 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...healthRoutes(operations),
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
+  ...logRoutes(operations),
   ...poolRoutes(operations),
   ...apiKeyRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, requests, clusterId = 'local', sunset }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, requests, streams, clusterId = 'local', sunset }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId());
   app.use(accessLog(log, clock));
@@ -41,7 +45,7 @@ export const createApp = ({ operations, log, clock, stopping, requests, clusterI
   app.use(gate(stopping));
   const routes = routesOf(operations);
   app.use(pages(routes));
-  app.use(routerOf(routes, { operations, log, requests, clusterId, sunset }));
+  app.use(routerOf(routes, { operations, log, requests, streams, clusterId, sunset }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -7,6 +7,7 @@ import { invalidArgument } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
+import { EventStreams } from './event-streams.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
 import { UnreadAnswers } from './unread-answers.ts';
@@ -61,7 +62,8 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   let stopping = false;
   const inFlight = new InFlight();
   const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
-  const handle = createApp({ ...deps, stopping: () => stopping }).callback();
+  const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
+  const handle = createApp({ ...deps, streams, stopping: () => stopping }).callback();
   const onRequest: RequestListener = (request, response) => {
     if (stopping) response.shouldKeepAlive = false;
     inFlight.add(request, response);
@@ -93,6 +95,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     start: (listen) => startListening(server, listen),
     stop: async (graceMs) => {
       stopping = true;
+      streams.stop();
       await stopServing(server, inFlight, graceMs);
     },
   };

@@ -27,6 +27,7 @@ export interface Deprecation {
 
 export interface Answer {
   readonly status: number;
+  /** Sent as JSON, unless it is a PlainText or an EventStream. */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the one object that it shows: makes its ETag. */
@@ -46,6 +47,10 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly localPool: (poolName: string) => string;
   /** Of a PUT with If-Match. */
   readonly ifMatch: IfMatch | undefined;
+  /** Of one that may be given once; undefined where it is not given. */
+  readonly header: (name: string) => string | undefined;
+  /** The one of these types that the client likes best; the first where it likes none. */
+  readonly accepts: (first: string, ...others: readonly string[]) => string;
   /** Of a POST with an Idempotency-Key: for the record that it writes. */
   readonly mark: RequestMark | undefined;
 }

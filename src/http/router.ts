@@ -5,8 +5,10 @@ import type { Operations } from '../operations/operations.ts';
 import { BASES } from './bases.ts';
 import type { Context, RequestState } from './context.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
+import { EventStream, type EventStreams } from './event-streams.ts';
 import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import { localName } from './local-names.ts';
+import { PlainText } from './plain-text.ts';
 import { readQuery } from './query.ts';
 import { readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
@@ -15,6 +17,7 @@ import { check } from './validation.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
   readonly operations: Operations;
+  readonly streams: EventStreams;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -63,10 +66,13 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
     signal: () => abortOf(context),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
     ifMatch: row.method === 'PUT' && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
+    ...negotiation(context),
   };
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
   if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
   const answer = await row.handle(request);
+  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body);
+  if (answer.body instanceof PlainText) return givePlainly(context, answer.body);
   const text = JSON.stringify(answer.body);
   give(context, { status: answer.status, headers: answer.headers, text });
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
@@ -86,6 +92,14 @@ const give = (context: Context, { status, headers, text }: { readonly status: nu
   for (const name in headers) context.set(name, headers[name] ?? '');
   context.set('Content-Type', 'application/json; charset=utf-8');
   context.body = text;
+};
+
+const givePlainly = (context: Context, { bytes }: PlainText): void => {
+  context.status = 200;
+  context.set('Content-Type', 'text/plain; charset=utf-8');
+  // What a tenant printed is never taken for a page.
+  context.set('X-Content-Type-Options', 'nosniff');
+  context.body = bytes;
 };
 
 type Request = Parameters<Route['handle']>[0];
@@ -142,6 +156,17 @@ const announceDeprecation = ({ since, successor }: Deprecation, context: Context
   context.set('Link', `<${link}>; rel="successor-version"`);
   if (sunset !== undefined) context.set('Sunset', sunset);
 };
+
+const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => ({
+  header: (name) => {
+    const value = context.req.headers[name];
+    return typeof value === 'string' ? value : undefined;
+  },
+  accepts: (first, ...others) => {
+    const liked = context.accepts(first, ...others);
+    return typeof liked === 'string' ? liked : first;
+  },
+});
 
 const abortOf = ({ res }: Context): AbortSignal => {
   const controller = new AbortController();

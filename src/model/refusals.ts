@@ -5,8 +5,8 @@
 export type RefusalCode =
   | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'INVALID_TOKEN' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
   | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
-  | 'CLUSTER_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
-  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'UNAVAILABLE'
+  | 'CLUSTER_NOT_FOUND' | 'LOGS_GONE' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
+  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'UNAVAILABLE'
   | 'METHOD_NOT_ALLOWED' | 'PRECONDITION_FAILED' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_FLIGHT' | 'RATE_LIMITED'
   | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
 
@@ -111,6 +111,12 @@ export const tooManyTerminals = (limit: number): Refusal =>
 
 export const tooManyCommands = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal('TOO_MANY_COMMANDS', `${who} ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
+
+export const tooManyStreams = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal('TOO_MANY_STREAMS', `${who} ${limit} streams open, which is the most; close one first`, { retryAfter: 5 });
+
+export const logsGone = (hint: string): Refusal =>
+  new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });

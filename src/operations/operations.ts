@@ -1,4 +1,4 @@
-import type { ExecOutcome, ExecRequest, Terminal } from '../contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest, LogBatch, LogLine, Terminal } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
@@ -34,6 +34,9 @@ export interface Operations {
   readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
   readonly setIdleTimeout: (caller: Caller, sandboxId: string, change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined }) => Promise<SandboxView>;
   readonly execInSandbox: (caller: Caller, sandboxId: string, request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome>;
+  /** The end of what the sandbox printed; of a finished one for as long as it is kept. */
+  readonly sandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest) => Promise<SandboxLogs>;
+  readonly followSandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest & { readonly after?: string }) => Promise<LogsFollow>;
   /** A single-use token of 30 seconds that opens a terminal. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
@@ -66,6 +69,28 @@ export interface SandboxFilter {
   readonly team?: string;
   readonly user?: string;
   readonly all?: boolean;
+}
+
+export interface LogsRequest {
+  readonly container?: string;
+  readonly tailLines: number;
+  /** Nothing older. */
+  readonly sinceMs?: number;
+}
+
+export interface SandboxLogs {
+  readonly sandboxId: string;
+  readonly container: string;
+  readonly lines: readonly LogLine[];
+  /** Older lines were asked for than these. */
+  readonly truncated: boolean;
+}
+
+export interface LogsFollow {
+  /** The last lines, then what is printed until the sandbox is gone. To be called once. */
+  readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
+  /** Gives the seat back. May be repeated. */
+  readonly close: () => void;
 }
 
 export interface OpenTerminalRequest {

@@ -70,6 +70,14 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.list({ owner: CAROL }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
       });
 
+      it('finds one by its id', async () => {
+        const finished = aFinished();
+        await record([finished, aFinished()]);
+
+        expect(await history.find(finished.id)).to.deep.equal(finished);
+        expect(await history.find(v7())).to.equal(undefined);
+      });
+
       it('lists the newest claim first, whatever the order of ends and of records', async () => {
         const late = aFinished({ claimedAt: T0 + 3, terminatedAt: T0 + 10 });
         const early = aFinished({ claimedAt: T0 + 1, terminatedAt: T0 + 99 });

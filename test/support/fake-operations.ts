@@ -15,6 +15,7 @@ import type { Operations, Readiness, SandboxFilter } from '../../src/operations/
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { aCoordination } from './a-coordination.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
+import { MemoryLogs } from './memory-logs.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -36,6 +37,8 @@ export class FakeOperations implements Operations {
   /** Thrown by whichever of sandboxes or pools is asked for next, until cleared. */
   failWith: Error | undefined;
   lastExec: ExecRequest | undefined;
+  readonly logged = new MemoryLogs();
+  followers = 0;
   lastFilter: SandboxFilter | undefined;
   runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
@@ -117,6 +120,22 @@ export class FakeOperations implements Operations {
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);
     this.lastExec = request;
     return this.runExec(request, signal);
+  };
+
+  readonly sandboxLogs: Operations['sandboxLogs'] = async (caller, sandboxId, { tailLines, sinceMs, container = 'main' }) => {
+    this.#sandbox(caller, sandboxId);
+    const since = sinceMs === undefined ? {} : { since: this.clock.now() - sinceMs };
+    return { sandboxId, container, ...this.logged.tail(sandboxId, { tailLines, limitBytes: 1 << 20, ...since }) };
+  };
+
+  readonly followSandboxLogs: Operations['followSandboxLogs'] = async (caller, sandboxId, request) => {
+    const { lines } = await this.sandboxLogs(caller, sandboxId, request);
+    const from = request.after ?? String(Number(lines.at(0)?.next ?? 1) - 1);
+    this.followers += 1;
+    return {
+      batches: (signal) => this.logged.follow(sandboxId, from, { signal, ended: () => this.sandboxes.get(sandboxId)?.status === 'Completed' }),
+      close: () => { this.followers -= 1; },
+    };
   };
 
   readonly createExecToken: Operations['createExecToken'] = async (caller, sandboxId) => {

@@ -39,6 +39,10 @@ export class MemoryHistory implements History {
     if (!this.finished.some(({ id }) => id === finished.id)) this.finished.push(finished);
   }
 
+  async find(id: string): Promise<FinishedSandbox | undefined> {
+    return this.finished.find((finished) => finished.id === id);
+  }
+
   async list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ items: readonly FinishedSandbox[]; total: number }> {
     const matching = this.finished
       .filter(({ owner, poolName, terminatedAt }) =>

@@ -36,7 +36,7 @@ export const duration = z.string()
 /** A duration in seconds, in milliseconds. */
 export const seconds = z.int().min(0).max(MAX_DURATION_MS / 1_000).transform((value) => value * 1_000);
 
-const queryInteger = (least: number, most: number) =>
+export const queryInteger = (least: number, most: number) =>
   z.string().regex(/^[0-9]{1,9}$/, 'must be a whole number of at most 9 digits').transform(Number).pipe(z.int().min(least).max(most));
 
 export const limit = queryInteger(1, 1_000).default(20).describe('How many to show.');
