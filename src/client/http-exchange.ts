@@ -9,6 +9,10 @@ export interface Exchange {
   readonly body?: unknown;
   readonly deadlineMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** `application/json` unless told. */
+  readonly accept?: string;
+  /** Where an event stream goes on. */
+  readonly lastEventId?: string | undefined;
 }
 
 /** The most of an answer that is read, in bytes. */
@@ -47,18 +51,39 @@ export class HttpExchanges {
     }
   }
 
+  /** An answer that goes on: the deadline is for its beginning alone. Rejects as `call` does. */
+  async open(exchange: Exchange): Promise<IncomingMessage> {
+    exchange.signal?.throwIfAborted();
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), exchange.deadlineMs);
+    const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline.signal]) : deadline.signal;
+    try {
+      const response = await this.#send(exchange, signal);
+      const status = response.statusCode ?? 0;
+      if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, await readAll(response));
+      return response;
+    } catch (error) {
+      exchange.signal?.throwIfAborted();
+      if (deadline.signal.aborted) throw new ConnectionFailed(`no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`, 'DEADLINE');
+      throw asConnectionFailure(error, this.#server);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   close(): void {
     this.#agent.destroy();
   }
 
-  #send({ method, path, body }: Exchange, signal: AbortSignal): Promise<IncomingMessage> {
+  #send({ method, path, body, accept = 'application/json', lastEventId }: Exchange, signal: AbortSignal): Promise<IncomingMessage> {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = this.#server.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
       const request = send(new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`), {
         method, signal, agent: this.#agent,
         headers: {
-          accept: 'application/json', 'SERVICE-API-KEY': this.#apiKey,
+          accept, 'SERVICE-API-KEY': this.#apiKey,
+          ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
           ...(bytes ? { 'content-type': 'application/json', 'content-length': bytes.length } : {}),
         },
       }, resolve);

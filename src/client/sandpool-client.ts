@@ -1,9 +1,10 @@
-import { HttpExchanges } from './http-exchange.ts';
+import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
 import { type OperationAnswer, type OperationId, type OperationInput, operationRequest } from './operation-request.ts';
+import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, ExecRequest, ExecResult, IssuedApiKey, Page,
-  PageRequest, Pool, PoolChange, PoolDeletion, PoolFilter, Readiness, Sandbox, SandboxDeletion, SandboxFilter,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, ExecRequest, ExecResult, IssuedApiKey, LogEvent, LogsQuery, Page,
+  PageRequest, Pool, PoolChange, PoolDeletion, PoolFilter, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs,
 } from './wire.ts';
 
 export interface SandpoolClientOptions {
@@ -19,6 +20,11 @@ export interface SandpoolClientOptions {
 export interface CallOptions {
   /** Gives the call up; what was asked may still happen. */
   readonly signal?: AbortSignal;
+}
+
+export interface FollowOptions extends CallOptions {
+  /** The id of the last event that was received: go on after it. */
+  readonly lastEventId?: string;
 }
 
 const DEADLINE_MS = 30_000;
@@ -65,6 +71,19 @@ export class SandpoolClient {
   async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {
     const deadlineMs = (request.timeoutSeconds ?? MAX_EXEC_SECONDS) * 1_000 + this.#deadlineMs;
     return await this.#call('execInSandbox', { params: { sandboxId }, body: request }, { deadlineMs, ...options });
+  }
+
+  /** The end of what a sandbox printed. */
+  async logs(sandboxId: string, query: LogsQuery = {}, options?: CallOptions): Promise<SandboxLogs> {
+    return await this.#call('getSandboxLogs', { params: { sandboxId }, query }, options);
+  }
+
+  /** The same and then what it prints, until `end`; without that the service has ended the stream, and can be asked again. */
+  async *followLogs(sandboxId: string, query: LogsQuery = {}, options: FollowOptions = {}): AsyncGenerator<LogEvent, void, undefined> {
+    for await (const { event, id = '', data } of this.#stream('getSandboxLogs', { params: { sandboxId }, query: { ...query, follow: true } }, options)) {
+      if (event === 'message') yield { type: 'line', id, ...(data as { line: string; timestamp?: string; partial?: boolean }) };
+      else if (event === 'reset' || event === 'end') yield { type: event };
+    }
   }
 
   /** A single-use token of 30 seconds. */
@@ -137,6 +156,17 @@ export class SandpoolClient {
   /** Lets go of its idle connections. */
   close(): void {
     this.#exchanges.close();
+  }
+
+  async *#stream<K extends OperationId>(id: K, input: OperationInput<K>, { signal, lastEventId }: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined> {
+    const exchange = { ...operationRequest(id, input), deadlineMs: this.#deadlineMs, signal, accept: 'text/event-stream', lastEventId };
+    const response = await this.#exchanges.open(exchange);
+    try {
+      yield* readServerEvents(response);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw asConnectionFailure(error, this.#server);
+    }
   }
 
   async #call<K extends OperationId>(

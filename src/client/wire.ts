@@ -3,7 +3,7 @@ import type { OperationInput } from './operation-request.ts';
 
 /** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
 
-export type { ApiKey, ApiKeyDeletion, ExecResult, IssuedApiKey, Pool, PoolDeletion, SandboxDeletion } from './generated/api.ts';
+export type { ApiKey, ApiKeyDeletion, ExecResult, IssuedApiKey, Pool, PoolDeletion, SandboxDeletion, SandboxLogs } from './generated/api.ts';
 
 /** A sandbox as any of the answers shows it. */
 export type Sandbox = api.Sandbox & Partial<Omit<api.SandboxRecord & api.SandboxWithEndpoints & api.SandboxWithIdleTimeout, keyof api.Sandbox>>;
@@ -18,6 +18,14 @@ export type AdminApiKeyRequest = OperationInput<'createApiKeyForTenant'>['body']
 export type SandboxFilter = NonNullable<OperationInput<'listSandboxes'>['query']>;
 export type PoolFilter = NonNullable<OperationInput<'listPools'>['query']>;
 export type PageRequest = NonNullable<OperationInput<'listApiKeys'>['query']>;
+
+export type LogsQuery = Omit<NonNullable<OperationInput<'getSandboxLogs'>['query']>, 'follow'>;
+
+/** `end`: the sandbox has ended, and this was all. `reset`: something before the next line is no longer kept. */
+export type LogEvent =
+  | { readonly type: 'line'; readonly id: string; readonly line: string; readonly timestamp?: string; readonly partial?: boolean }
+  | { readonly type: 'reset' }
+  | { readonly type: 'end' };
 
 export interface Page<T> {
   readonly items: readonly T[];

@@ -68,6 +68,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
   readonly answers: Readonly<Record<number, z.ZodType>>;
+  /** What its 200 may be instead of JSON. */
+  readonly alsoAs?: readonly ('text/plain' | 'text/event-stream')[];
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import {
-  adminRequired, apiKeyNotFound, apiKeyRequired, idempotencyInFlight, idempotencyKeyReused, invalidApiKey, invalidArgument, invalidToken, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned,
-  poolToClaimNotFound, Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyTerminals,
+  adminRequired, apiKeyNotFound, apiKeyRequired, idempotencyInFlight, idempotencyKeyReused, invalidApiKey, invalidArgument, invalidToken, logsGone, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned,
+  poolToClaimNotFound, Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyStreams, tooManyTerminals,
   unavailable,
 } from '../../model/refusals.ts';
 import { edgeAnswer, errorAnswer, type EdgeCode, type ErrorBody, type ErrorCode } from '../error-table.ts';
@@ -57,6 +57,10 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   },
   API_KEY_NOT_FOUND: { when: 'No such key of the caller\'s; under `/admin` of nobody\'s.', example: said(apiKeyNotFound()) },
   CLUSTER_NOT_FOUND: { when: 'A name, or the terminal\'s address, names another cluster.', example: said(new Refusal('CLUSTER_NOT_FOUND', 'cluster not found')) },
+  LOGS_GONE: {
+    when: 'What the sandbox printed was removed to make room (`logs.totalBytes`).', detail: z.object({ hint: z.string() }),
+    example: said(logsGone('what this sandbox printed was removed to make room for newer logs')),
+  },
   METHOD_NOT_ALLOWED: {
     when: 'The path has other methods; `Allow` names them.', example: said(new Refusal('METHOD_NOT_ALLOWED', 'PATCH is not possible here')),
   },
@@ -91,6 +95,9 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   },
   TOO_MANY_TERMINALS: { when: 'The sandbox has 16 terminals.', example: said(tooManyTerminals(16)) },
   TOO_MANY_COMMANDS: { when: 'The sandbox has 64 commands under way.', example: said(tooManyCommands('the sandbox has', 64)) },
+  TOO_MANY_STREAMS: {
+    when: 'The sandbox has 16 followers of its logs, or the caller has 64, or 16 of events.', example: said(tooManyStreams('the sandbox has', 16)),
+  },
   REQUEST_HEADERS_TOO_LARGE: {
     when: 'The headers are larger than 16 KiB.', example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),
   },

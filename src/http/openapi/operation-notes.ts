@@ -22,6 +22,16 @@ until it is finished, then 404. An unclaimed instance of a pool of the caller's 
 Runs one command and answers when it has ended. It runs as the sandbox's user, hardened like the main process. What it
 left running in the background goes on. A client that goes away ends its command. At most 64 at a time a sandbox. While a
 command runs the sandbox is not idle.`,
+  getSandboxLogs: `
+What the main process printed, to its output and its errors; commands and terminals have their own. A finished sandbox's
+stays readable to its owner for as long as the sandbox is kept (\`history.retention\`), bounded by \`logs.fileBytes\` and
+\`logs.totalBytes\`: then older lines go first. An unclaimed instance's belongs to the pool's owner.
+
+With \`Accept: text/plain\` the bytes come as they were printed. With \`follow\` the last lines come first and then each line
+as it is printed, as events with JSON in \`data\`: \`line\`, with \`timestamps\` \`timestamp\`, and \`partial\` where the line is
+not over yet. The event \`end\` says that the sandbox has ended, \`reset\` that something before it is no longer kept. A client
+that comes again with \`Last-Event-ID\` goes on where it was. Every 15 s without a line comes a comment. A client that takes
+nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one tenant's.`,
   createExecToken: 'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
   setIdleTimeout: `
 Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity is also: a command under

@@ -83,11 +83,12 @@ const responsesOf = (row: Route, { components, pascal }: { readonly components: 
     const schema = errors.length === 0 ? answer : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
     const example = EXAMPLES[row.operationId];
     const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-    return [String(status), { description: DESCRIPTION[status] ?? 'Not now.', headers: headersOf(row, status), content: { 'application/json': content } }];
+    return [String(status), { description: DESCRIPTION[status] ?? 'Not now.', headers: headersOf(row, status), content: { 'application/json': content, ...(status === 200 ? otherContent(row) : {}) } }];
   }));
 };
 
 const NOT_MODIFIED = 304;
+const otherContent = ({ alsoAs = [] }: Route): Json => Object.fromEntries(alsoAs.map((type) => [type, { schema: { type: 'string' } }]));
 
 const DESCRIPTION: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Made.' };
 

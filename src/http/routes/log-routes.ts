@@ -8,8 +8,8 @@ import { SandboxPath } from '../schemas/sandboxes.ts';
 
 export const logRoutes = (operations: Operations): readonly Route[] => [
   route({
-    method: 'GET', path: '/sandboxes/{sandboxId}/logs', access: 'tenant', summary: 'Read what a sandbox printed, or follow it',
-    params: SandboxPath, query: LogsQuery, answers: { 200: SandboxLogs },
+    operationId: 'getSandboxLogs', method: 'GET', path: '/sandboxes/{sandboxId}/logs', access: 'tenant', summary: 'Read what a sandbox printed, or follow it',
+    params: SandboxPath, query: LogsQuery, answers: { 200: SandboxLogs }, alsoAs: ['text/plain', 'text/event-stream'],
     refusals: ['SANDBOX_NOT_FOUND', 'LOGS_GONE', 'TOO_MANY_STREAMS'],
     handle: async ({ caller, params: { sandboxId }, query, header, accepts }) => {
       const { container, tailLines, sinceSeconds, timestamps = false, follow = false } = query;

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+
+export interface ReadEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** An event stream as bytes on a connection of its own, read only as far as a test asks. */
+export class EventReader {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly #response: IncomingMessage;
+  #text = '';
+  #ended = false;
+
+  private constructor(response: IncomingMessage) {
+    this.#response = response;
+    this.status = response.statusCode ?? 0;
+    this.headers = response.headers;
+    response.on('error', () => undefined);
+    response.once('close', () => { this.#ended = true; });
+  }
+
+  static async open(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<EventReader> {
+    const request = httpRequest({ host: '127.0.0.1', port, path, headers, agent: false });
+    request.end();
+    const [response]: IncomingMessage[] = await once(request, 'response');
+    if (!response) throw new Error('no answer');
+    return new EventReader(response);
+  }
+
+  /** Begins to take what comes. */
+  read(): this {
+    this.#response.setEncoding('utf8').on('data', (chunk: string) => { this.#text += chunk; });
+    return this;
+  }
+
+  get text(): string { return this.#text; }
+  get ended(): boolean { return this.#ended; }
+
+  get events(): readonly ReadEvent[] {
+    return this.#text.split('\n\n').slice(0, -1).flatMap((block) => {
+      const fields = new Map(block.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+      const data = fields.get('data');
+      if (data === undefined) return [];
+      const [id, event] = [fields.get('id'), fields.get('event')];
+      return [{ ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data: JSON.parse(data) }];
+    });
+  }
+
+  /** The first events that satisfy `look`; rejects where they have not come in some seconds. */
+  async until(look: (events: readonly ReadEvent[]) => boolean, what: string, withinMs = 5_000): Promise<readonly ReadEvent[]> {
+    const deadline = performance.now() + withinMs;
+    while (!look(this.events)) {
+      if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}; so far ${this.#text.slice(-500)}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return this.events;
+  }
+
+  close(): void { this.#response.destroy(); }
+}
