@@ -125,6 +125,40 @@ export interface Operations {
     answer: IdleTimeoutEnvelope;
   };
   /**
+   * Read what a sandbox printed, or follow it
+   */
+  getSandboxLogs: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * The container's name. There is one, so it need not be said.
+       */
+      container?: string;
+      /**
+       * The last so many lines.
+       */
+      tailLines?: number;
+      /**
+       * Nothing that was printed longer ago.
+       */
+      sinceSeconds?: number;
+      /**
+       * Each line with the time at which it was printed before it.
+       */
+      timestamps?: boolean;
+      /**
+       * Go on with what it prints, as Server-Sent Events, until the sandbox has ended.
+       */
+      follow?: boolean;
+    };
+    answer: GetSandboxLogsAnswer;
+  };
+  /**
    * Create a pool from a template
    */
   createPool: {
@@ -555,6 +589,19 @@ export interface SandboxWithIdleTimeout {
    */
   idleExpiresAt?: string;
 }
+export interface GetSandboxLogsAnswer {
+  sandboxId: string;
+  podName: string;
+  container: string;
+  /**
+   * Output and errors of the main process, in the order in which they were written. Bytes that are not UTF-8 show as U+FFFD. At most 1 MiB, the end of it.
+   */
+  logs: string;
+  /**
+   * Older lines were asked for than are here: more than `tailLines`, more than 1 MiB, or no longer kept.
+   */
+  truncated: boolean;
+}
 export interface CreatePoolBody {
   /**
    * A DNS label.
@@ -809,6 +856,7 @@ export const OPERATIONS = {
   execInSandbox: { method: 'POST', path: '/sandboxes/{sandboxId}/exec' },
   createExecToken: { method: 'POST', path: '/sandboxes/{sandboxId}/exec-token' },
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },
+  getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxId}/logs' },
   createPool: { method: 'POST', path: '/sandboxpools' },
   listPools: { method: 'GET', path: '/sandboxpools' },
   getPool: { method: 'GET', path: '/sandboxpools/{name}' },
