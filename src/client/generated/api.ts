@@ -156,7 +156,7 @@ export interface Operations {
        */
       follow?: boolean;
     };
-    answer: GetSandboxLogsAnswer;
+    answer: SandboxLogs;
   };
   /**
    * Create a pool from a template
@@ -589,7 +589,7 @@ export interface SandboxWithIdleTimeout {
    */
   idleExpiresAt?: string;
 }
-export interface GetSandboxLogsAnswer {
+export interface SandboxLogs {
   sandboxId: string;
   podName: string;
   container: string;
