@@ -55,4 +55,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'stop', summary: 'Ends the local daemon and its helpers',
     load: async ({ action }) => (await import('./commands/stop.ts')).stopLeaf(action),
   },
+  {
+    name: 'completion', summary: 'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes',
+    load: async ({ action }) => (await import('./commands/completion.ts')).completionLeaf(action),
+  },
 ];

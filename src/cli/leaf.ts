@@ -29,7 +29,7 @@ export interface LeafOptions {
 /** A command without its action, with examples in its help. */
 export const leaf = ({ usage, summary, examples, usageExit = USAGE_EXIT }: LeafOptions): Command => {
   const [name = '', ...operands] = usage.split(' ');
-  const command = new Command(name).summary(summary.split(/[.;] /, 1)[0] ?? '').description(summary).showHelpAfterError('(--help shows what there is)');
+  const command = new Command(name).summary((summary.split(/[.;] /, 1)[0] ?? '').replace(/\.$/, '')).description(summary).showHelpAfterError('(--help shows what there is)');
   for (const operand of operands) command.argument(operand);
   return withUsageExit(command, usageExit).addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
 };

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { Action, ServiceAction } from './action.ts';
 import { type Actions, COMMANDS, type CommandEntry } from './command-table.ts';
 import type { ConnectionOptions } from './connection.ts';
-import { type CliContext, say } from './context.ts';
+import { type CliContext, print, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
 
@@ -32,6 +32,7 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
     }
   });
   try {
+    if (argv[0] === '__complete') return await answerCompletion(argv.slice(argv[1] === '--' ? 2 : 1), { action, serviceAction }, context);
     await (await program(argv, { action, serviceAction }, context)).parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
@@ -39,6 +40,16 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
     await say(context, ...explain(error));
     return FAILED;
   }
+};
+
+/** `__complete -- WORDS...`: what a shell asks at a TAB (see completion/scripts.ts). */
+const answerCompletion = async (words: readonly string[], actions: Actions, context: CliContext): Promise<number> => {
+  const { complete } = await import('./completion/complete.ts');
+  const { liveNames } = await import('./completion/live-names.ts');
+  const { candidates, files, noSpace } = await complete(await program(words, actions, context), words, liveNames(words, context));
+  const lines = candidates.map(({ word, about = '' }) => `${word}\t${about}`.replace(/[^\P{Cc}\t]/gu, ' '));
+  await print(context.stdout, [...(files ? [':files'] : []), ...(noSpace ? [':nospace'] : []), ...lines].map((line) => `${line}\n`).join(''));
+  return 0;
 };
 
 /** With the whole of the commands that the line names, and of the others their summaries. */

@@ -1,0 +1,18 @@
+import { Argument, type Command } from 'commander';
+import type { Action } from '../action.ts';
+import { completionScript, SHELLS } from '../completion/scripts.ts';
+import { print } from '../context.ts';
+import { leaf } from '../leaf.ts';
+
+/** `completion bash|zsh|fish`: the script that a shell loads. */
+export const completionLeaf = (action: Action): Command =>
+  leaf({
+    usage: 'completion',
+    summary: 'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes. Load it at the start of the shell.',
+    examples: ['source <(sandpool completion bash)', 'source <(sandpool completion zsh)', 'sandpool completion fish | source'],
+  })
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .action(action(1, async ({ stdout }, [name]) => {
+      await print(stdout, completionScript(SHELLS.find((shell) => shell === name) ?? 'bash'));
+      return 0;
+    }));

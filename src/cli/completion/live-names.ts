@@ -1,0 +1,50 @@
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import type { ConnectionOptions } from '../connection.ts';
+import type { CliContext } from '../context.ts';
+import type { Candidate } from './complete.ts';
+
+export type NameKind = 'sandbox' | 'pool' | 'key';
+
+/** The names of what there is now; none where the daemon is away, slow, or says no. Never rejects. */
+export type LiveNames = (kind: NameKind) => Promise<readonly Candidate[]>;
+
+/** A person waits with a finger on TAB. */
+const DEADLINE_MS = 700;
+const MOST = 200;
+
+/** Asked of the daemon that the words before the cursor name, else of the local one. */
+export const liveNames = (words: readonly string[], context: CliContext): LiveNames => async (kind) => {
+  try {
+    const { connect } = await import('../connection.ts');
+    const api = await connect(connectionIn(words), context);
+    try {
+      return await ASK[kind](api, AbortSignal.timeout(DEADLINE_MS));
+    } finally {
+      api.close();
+    }
+  } catch {
+    return []; // a TAB is no place for an error
+  }
+};
+
+const ASK: Readonly<Record<NameKind, (api: SandpoolClient, signal: AbortSignal) => Promise<readonly Candidate[]>>> = {
+  sandbox: async (api, signal) => (await api.listSandboxes({ phase: 'Running', limit: MOST }, { signal })).items
+    .map(({ sandboxId, poolName, claimedAt }) => ({ word: sandboxId, about: `of ${poolName}, claimed ${claimedAt ?? ''}` })),
+  pool: async (api, signal) => (await api.listPools({ limit: MOST }, { signal })).items
+    .map(({ name, status }) => ({ word: name, about: `${status.phase}, ${status.idleReplicas} idle` })),
+  key: async (api, signal) => (await api.listApiKeys({ limit: MOST }, { signal })).items
+    .map(({ keyId, name, role }) => ({ word: keyId, about: `${name}, ${role}` })),
+};
+
+const connectionIn = (words: readonly string[]): ConnectionOptions => {
+  const valueOf = (flag: string): string | undefined => {
+    const at = words.lastIndexOf(flag);
+    if (at >= 0) return words[at + 1] === '=' ? words[at + 2] : words[at + 1];
+    return words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1);
+  };
+  const [server, keyFile, dataDir] = [valueOf('--server'), valueOf('--key-file'), valueOf('--data-dir')];
+  return {
+    ...(server === undefined ? {} : { server }), ...(keyFile === undefined ? {} : { keyFile }), ...(dataDir === undefined ? {} : { dataDir }),
+    ...(words.includes('--admin') ? { admin: true } : {}),
+  };
+};
