@@ -1,11 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import type { LiveNames, NameKind } from './live-names.ts';
-
-/** One way to go on: a word, and what it is. */
-export interface Candidate {
-  readonly word: string;
-  readonly about?: string;
-}
+import type { Candidate, LiveNames, NameKind } from './live-names.ts';
 
 export interface Completion {
   readonly candidates: readonly Candidate[];

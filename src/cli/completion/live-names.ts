@@ -1,7 +1,12 @@
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
-import type { Candidate } from './complete.ts';
+
+/** One way to go on: a word, and what it is. */
+export interface Candidate {
+  readonly word: string;
+  readonly about?: string;
+}
 
 export type NameKind = 'sandbox' | 'pool' | 'key';
 
