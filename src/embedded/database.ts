@@ -1,13 +1,12 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { unavailable } from '../model/refusals.ts';
+import { openEngine } from './database-engine.ts';
 import type { SqlValue } from './database-library.ts';
-import type { Call, FromWorker, Results, Row, ToWorker, WorkerOptions } from './database-protocol.ts';
+import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
+import { OwnThread, ThreadSeat, type DatabaseSeat } from './database-seat.ts';
 import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
-import { DatabaseRefused } from './migrations.ts';
 
 export interface DatabaseOptions {
   readonly log: Log;
@@ -16,41 +15,43 @@ export interface DatabaseOptions {
   readonly maxPages?: number;
   /** Calls without an answer at one time; 10,000 by default. */
   readonly maxCalls?: number;
+  /** What a commit may take on average before commits move to a thread of their own; 10 ms by default; 0: at once. */
+  readonly slowCommitMs?: number;
 }
 
 /**
  * Opens or makes the file, mode 0600, brings it to this daemon's schema, and holds it until `close()`. Rejects with
  * DatabaseRefused where another process holds it, a later version wrote it, or it is no database of ours.
  */
-export const openDatabase = async (path: string, options: DatabaseOptions): Promise<Database> => {
-  const workerData: WorkerOptions = { path, maxPages: options.maxPages ?? 0 };
-  const worker = new Worker(workerModule(), { name: 'database', workerData });
-  try {
-    const [first]: FromWorker[] = await once(worker, 'message', { signal: AbortSignal.timeout(OPEN_DEADLINE_MS) });
-    if (first && 'kind' in first && first.kind === 'refused') throw new DatabaseRefused(first.why, first.message);
-  } catch (error) {
-    await worker.terminate();
-    throw error;
-  }
-  return new Database(worker, options);
-};
+export const openDatabase = async (path: string, options: DatabaseOptions): Promise<Database> => new Database(path, options);
 
 /** A call's answer is due after this long; then its outcome is unknown. */
 export const CALL_DEADLINE_MS = 5_000;
 
-/** The client of the thread that owns the file. Calls that come together share one commit. */
+/**
+ * The one way to the file. Calls that come together share one commit. Commits run on the daemon's own thread while the disk
+ * is fast, which spares a claim two wake-ups of another thread, and move to a thread of their own for good once they
+ * would block the loop.
+ */
 export class Database {
   /** Settles when a commit failed or the thread died, with the cause. From then on every call is refused: start again from the file. */
   readonly failed: Promise<Error>;
-  readonly #worker: Worker;
+  readonly #file: EngineOptions;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #maxCalls: number;
+  readonly #slowCommitMs: number;
+  readonly #listener = {
+    answered: (results: Results): void => { this.#settle(results); },
+    failed: (cause: Error): void => { this.#fail(new Error(`the database failed: ${cause.message}`, { cause })); },
+  };
+  #seat: DatabaseSeat;
+  #commitMs = 0;
   /** In the order they were sent, hence of their deadlines. */
   readonly #calls = new Map<number, Waiting>();
   #ticket = 0;
   #unanswered = 0;
-  /** Not sent yet. */
+  /** Not submitted yet. */
   readonly #soon: Call[] = [];
   #cancelSoon: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
@@ -58,18 +59,16 @@ export class Database {
   #closing = false;
   #settleFailed: (cause: Error) => void = () => undefined;
 
-  constructor(worker: Worker, { log, clock, maxCalls }: DatabaseOptions) {
-    this.#worker = worker;
+  constructor(path: string, { log, clock, maxPages, maxCalls, slowCommitMs }: DatabaseOptions) {
+    this.#file = { path, maxPages: maxPages ?? 0 };
     this.#log = log;
     this.#clock = clock;
     this.#maxCalls = maxCalls ?? 10_000;
+    this.#slowCommitMs = slowCommitMs ?? 10;
     this.failed = new Promise((resolve) => { this.#settleFailed = resolve; });
-    worker.on('message', (message: FromWorker) => {
-      if (!('kind' in message)) this.#settle(message);
-      else if (message.kind === 'failed') this.#fail(new Error(`the database failed: ${message.message}`));
-    });
-    worker.on('error', (error) => { this.#fail(error); });
-    worker.on('exit', () => { this.#fail(new Error('the database thread ended')); });
+    const own: OwnThread = new OwnThread(openEngine(this.#file), { ...this.#listener, took: (ms) => { this.#took(ms, own); } });
+    this.#seat = own;
+    if (this.#slowCommitMs === 0) this.#moveToThread(own);
   }
 
   /**
@@ -78,19 +77,19 @@ export class Database {
    * `unavailable` where nothing was tried: too many calls wait, or the database failed or was closed.
    */
   run(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
-    if (this.#soon.length > 0) this.#sendSoon();
-    return this.#call(statement, parameters, (call) => this.#send(call));
+    if (this.#soon.length > 0) this.#submitSoon();
+    return this.#call(statement, parameters, (call) => { this.#seat.submit(call); });
   }
 
   /** As `run`, for a write that nobody waits for: it goes with the next call, before it, and by itself after 10 ms. */
   runSoon(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     return this.#call(statement, parameters, (call) => {
       this.#soon.push(call);
-      this.#cancelSoon ??= this.#clock.at(this.#clock.now() + SOON_MS, this.#sendSoon);
+      this.#cancelSoon ??= this.#clock.at(this.#clock.now() + SOON_MS, this.#submitSoon);
     });
   }
 
-  #call(statement: StatementName, parameters: readonly SqlValue[], send: (call: Call) => void): Promise<readonly Row[]> {
+  #call(statement: StatementName, parameters: readonly SqlValue[], submit: (call: Call) => void): Promise<readonly Row[]> {
     if (this.#over || this.#closing) return Promise.reject(unavailable(this.#closing ? 'the database is closed' : 'the database failed'));
     if (this.#unanswered >= this.#maxCalls) return Promise.reject(unavailable('too many writes are waiting'));
     const ticket = this.#ticket++;
@@ -99,28 +98,37 @@ export class Database {
       this.#calls.set(ticket, { statement, resolve, reject, deadline: this.#clock.now() + CALL_DEADLINE_MS });
       this.#unanswered += 1;
       this.#cancelAlarm ??= this.#clock.at(this.#clock.now() + CALL_DEADLINE_MS, this.#expire);
-      send(call);
+      submit(call);
     });
   }
 
   /** Finishes what was called, then lets go of the file. May be repeated. */
   async close(): Promise<void> {
-    if (this.#worker.threadId === -1) return;
-    this.#sendSoon();
-    const gone = once(this.#worker, 'exit', { signal: AbortSignal.timeout(CALL_DEADLINE_MS) });
-    if (!this.#closing) this.#send('close');
+    this.#submitSoon();
     this.#closing = true;
-    await gone.catch(() => this.#worker.terminate());
+    await this.#seat.close(CALL_DEADLINE_MS);
   }
 
-  readonly #sendSoon = (): void => {
+  readonly #submitSoon = (): void => {
     this.#cancelSoon?.();
     this.#cancelSoon = undefined;
-    for (const call of this.#soon.splice(0)) this.#send(call);
+    for (const call of this.#soon.splice(0)) this.#seat.submit(call);
   };
 
-  #send(message: ToWorker): void {
-    this.#worker.postMessage(message);
+  /** Where commits run now. */
+  get seat(): 'own thread' | 'thread' { return this.#seat instanceof OwnThread ? 'own thread' : 'thread'; }
+
+  #took(ms: number, own: OwnThread): void {
+    this.#commitMs += (Math.min(ms, MOST_COUNTED * this.#slowCommitMs) - this.#commitMs) / COMMITS_AVERAGED;
+    if (this.#commitMs <= this.#slowCommitMs || this.#seat !== own || this.#closing) return;
+    this.#log.info({ commitMs: this.#commitMs }, 'the disk is slow: commits move to a thread of their own');
+    this.#moveToThread(own);
+  }
+
+  #moveToThread(own: OwnThread): void {
+    const left = own.leave();
+    this.#seat = new ThreadSeat(this.#file, this.#listener);
+    for (const call of left) this.#seat.submit(call);
   }
 
   #settle(results: Results): void {
@@ -171,17 +179,7 @@ interface Waiting {
 
 /** How long a write that nobody waits for may wait for company. */
 const SOON_MS = 10;
-const OPEN_DEADLINE_MS = 60_000;
+/** The average is of about so many commits; one that took very long counts as so many times what is slow. */
+const COMMITS_AVERAGED = 64;
+const MOST_COUNTED = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(STATEMENT_NAMES.map((name, index) => [name, index]));
-
-/**
- * The worker beside this file: compiled as this one is. Sources that Node doesn't read itself need the TypeScript loader
- * registered inside the thread, which inherits none.
- */
-const workerModule = (): URL => {
-  if (!import.meta.url.endsWith('.ts')) return new URL('./database-worker.js', import.meta.url);
-  const source = new URL('./database-worker.ts', import.meta.url);
-  if ('typescript' in process.features && process.features.typescript !== false) return source;
-  return new URL(`data:text/javascript,import { register } from 'node:module';
-    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll('\n', ' '));
-};

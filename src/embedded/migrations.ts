@@ -1,5 +1,7 @@
 import type { Connection } from './database-library.ts';
-import type { RefusalToOpen } from './database-protocol.ts';
+
+/** `locked`: another process holds it. `newer`: a later version wrote it. `foreign`: no database of ours. `broken`: the rest. */
+export type RefusalToOpen = 'locked' | 'newer' | 'foreign' | 'broken';
 
 /** The file can't be used by this daemon. The message says what to do. */
 export class DatabaseRefused extends Error {

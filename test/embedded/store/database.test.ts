@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordConflict, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/database.ts';
@@ -25,6 +25,7 @@ describe('the database', () => {
   let path: string;
   let file: OpenFile | undefined;
   let writer: Writer | undefined;
+  const copies: string[] = [];
 
   beforeEach(() => {
     folder = aFolder();
@@ -33,7 +34,7 @@ describe('the database', () => {
   afterEach(async () => {
     await writer?.kill();
     await file?.close();
-    rmSync(folder, { recursive: true, force: true });
+    for (const each of [folder, ...copies.splice(0)]) rmSync(each, { recursive: true, force: true });
     [writer, file] = [undefined, undefined];
   });
 
@@ -151,17 +152,46 @@ describe('the database', () => {
     throw new Error('the disk never filled up');
   };
 
-  it('stops for good at a commit that fails, and has lost nothing acknowledged when it is opened again', async () => {
-    const full = await open({ maxPages: 80 });
-    const acknowledged = await fill(full);
-    await full.database.close();
+  /** What a process that dies now would leave. */
+  const aCopy = (of: string): string => {
+    const copy = aFolder();
+    cpSync(of, copy, { recursive: true });
+    copies.push(copy);
+    return copy;
+  };
 
-    const again = await open();
+  it('stops for good at a commit that fails, and has lost nothing acknowledged when it is opened again', async () => {
+    const acknowledged = await fill(await open({ maxPages: 80 }));
+    const left = aCopy(folder); // the file itself stays locked until this process ends
+
+    const again = await open({}, left);
 
     expect(acknowledged).to.not.be.empty;
     expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);
     const { record, definition } = aBirth();
     await again.records.birth(record, definition);
+  });
+
+  it('moves commits to a thread of their own once the disk is slow, and loses none of them', async () => {
+    const { records, database } = await open({ slowCommitMs: Number.MIN_VALUE });
+    const births = Array.from({ length: 300 }, aBirth);
+    await Promise.all(births.slice(0, 100).map(({ record, definition }) => records.birth(record, definition)));
+    expect(database.seat).to.equal('thread');
+
+    await Promise.all(births.slice(100).map(({ record, definition }) => records.birth(record, definition)));
+    await database.close();
+
+    expect(await (await open()).records.all()).to.have.length(300);
+  });
+
+  it('stops for good at a commit that fails in that thread too', async () => {
+    const full = await open({ maxPages: 80, slowCommitMs: 0 });
+    const acknowledged = await fill(full);
+    await full.database.close();
+
+    const found = (await (await open()).records.all()).map(({ record }) => record.id);
+    expect(acknowledged).to.not.be.empty;
+    expect(found).to.include.members(acknowledged);
   });
 
   it('does so on a disk that is really full', async function () {
@@ -173,12 +203,9 @@ describe('the database', () => {
       skipBecause(this, 'needs the right to mount a tmpfs');
     }
     try {
-      const full = await open({}, disk);
-      const acknowledged = await fill(full);
-      await full.database.close();
-      execFileSync('mount', ['-o', 'remount,size=8m', disk]);
+      const acknowledged = await fill(await open({}, disk));
 
-      const again = await open({}, disk);
+      const again = await open({}, aCopy(disk));
 
       expect(acknowledged).to.not.be.empty;
       expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);

@@ -9,7 +9,16 @@ import { aClaim, anOrder } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 
 /** Takes the folder of the file it is given, then bears, claims and releases instances until it is killed; says each acknowledgement: id, state. */
-const say = (line: string): void => { writeSync(1, `${line}\n`); };
+const say = (line: string): void => {
+  for (;;) {
+    try {
+      writeSync(1, `${line}\n`);
+      return;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error; // the reader is slower than we are
+    }
+  }
+};
 
 const path = process.argv[2] ?? '';
 lockDataDir(dirname(path));

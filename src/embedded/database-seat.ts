@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { MAX_BATCH, type DatabaseEngine } from './database-engine.ts';
+import type { Call, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
+
+/** Where calls are committed. What it was given is answered in order, or `failed` is called, once, and nothing more. */
+export interface DatabaseSeat {
+  submit(call: Call): void;
+  /** Finishes what was submitted, `withinMs` at most, then lets go of the file. */
+  close(withinMs: number): Promise<void>;
+}
+
+export interface SeatListener {
+  readonly answered: (results: Results) => void;
+  readonly failed: (cause: Error) => void;
+}
+
+/**
+ * The daemon's own thread: calls of one turn of the loop share a commit. The way with the least delay, as long as the
+ * disk answers fast; it tells how long each transaction has blocked the loop.
+ */
+export class OwnThread implements DatabaseSeat {
+  readonly #engine: DatabaseEngine;
+  readonly #listener: SeatListener & { readonly took: (ms: number) => void };
+  #waiting: Call[] = [];
+  #over = false;
+
+  constructor(engine: DatabaseEngine, listener: SeatListener & { readonly took: (ms: number) => void }) {
+    this.#engine = engine;
+    this.#listener = listener;
+  }
+
+  submit(call: Call): void {
+    if (this.#waiting.push(call) === 1) setImmediate(this.#turn);
+  }
+
+  close(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#over) this.#commit();
+    this.#leave();
+    return Promise.resolve();
+  }
+
+  /** Lets go of the file at once; answers what had not been run. */
+  leave(): readonly Call[] {
+    const left = this.#waiting;
+    this.#waiting = [];
+    this.#leave();
+    return left;
+  }
+
+  readonly #turn = (): void => {
+    if (this.#over) return;
+    this.#commit();
+    if (this.#waiting.length > 0 && !this.#over) setImmediate(this.#turn);
+  };
+
+  #commit(): void {
+    const batch = this.#waiting.splice(0, MAX_BATCH);
+    if (batch.length === 0) return;
+    const began = performance.now();
+    let results: Results;
+    try {
+      results = this.#engine.run(batch);
+    } catch (error) {
+      this.#over = true;
+      this.#listener.failed(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    this.#listener.answered(results);
+    this.#listener.took(performance.now() - began);
+  }
+
+  #leave(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#engine.close();
+  }
+}
+
+/** A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups, and a slow disk blocks nobody. */
+export class ThreadSeat implements DatabaseSeat {
+  readonly #worker: Worker;
+  #closing = false;
+
+  constructor(options: EngineOptions, { answered, failed }: SeatListener) {
+    this.#worker = new Worker(workerModule(), { name: 'database', workerData: options });
+    this.#worker.on('message', (message: FromWorker) => {
+      if ('kind' in message) failed(new Error(message.message));
+      else answered(message);
+    });
+    this.#worker.on('error', failed);
+    this.#worker.on('exit', () => { if (!this.#closing) failed(new Error('the database thread ended')); });
+  }
+
+  submit(call: Call): void { this.#send(call); }
+
+  async close(withinMs: number): Promise<void> {
+    if (this.#worker.threadId === -1) return;
+    const gone = once(this.#worker, 'exit', { signal: AbortSignal.timeout(withinMs) });
+    if (!this.#closing) this.#send('close');
+    this.#closing = true;
+    await gone.catch(() => this.#worker.terminate());
+  }
+
+  #send(message: ToWorker): void { this.#worker.postMessage(message); }
+}
+
+/**
+ * The worker beside this file: compiled as this one is. Sources that Node doesn't read itself need the TypeScript loader
+ * registered inside the thread, which inherits none.
+ */
+const workerModule = (): URL => {
+  if (!import.meta.url.endsWith('.ts')) return new URL('./database-worker.js', import.meta.url);
+  const source = new URL('./database-worker.ts', import.meta.url);
+  if ('typescript' in process.features && process.features.typescript !== false) return source;
+  return new URL(`data:text/javascript,import { register } from 'node:module';
+    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll('\n', ' '));
+};
