@@ -1,4 +1,4 @@
-import { createActor, type Actor } from 'xstate';
+import { createActor, type Actor, type StateValue } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
@@ -117,7 +117,7 @@ export class Supervisor {
   send(id: string, event: SandboxEvent): boolean {
     const actor = this.#sandboxes.get(id);
     if (!actor) return false;
-    const before = shown(actor).state;
+    const before = stateOf(actor.getSnapshot().value);
     actor.send(event);
     this.#changed(id, actor, { event: event.type, before, ordered: false });
     this.#outbox.drain();
@@ -226,13 +226,19 @@ export class Supervisor {
 
 const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
   const { value, context } = actor.getSnapshot();
-  const path = pathOf(value);
-  const state = path.split('.')[0] ?? '';
-  return { state, path, status: statusOf(state, context), context };
+  const state = stateOf(value);
+  return { state, path: pathOf(value), status: statusOf(state, context), context };
 };
 
-const pathOf = (value: unknown): string => {
+/** The name of the top-level state. */
+const stateOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
-  const [entry] = Object.entries(value ?? {});
-  return entry ? `${entry[0]}.${pathOf(entry[1])}` : '';
+  for (const state in value) return state;
+  return '';
+};
+
+const pathOf = (value: StateValue): string => {
+  if (typeof value === 'string') return value;
+  for (const state in value) return `${state}.${pathOf(value[state] ?? '')}`;
+  return '';
 };

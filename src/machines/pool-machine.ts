@@ -1,6 +1,6 @@
 import { assign, emit, enqueueActions, setup } from 'xstate';
 import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
-import { afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
+import { afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type ScalePlan, type TokenBucket } from './pool-arithmetic.ts';
 
 /** `counts`: the instances that are there already, for an actor that is rebuilt. */
 export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number; readonly counts?: PoolCounts }
@@ -74,7 +74,16 @@ export const poolMachine = setup({
     // Deletion stays: a record that doesn't know of it is an older one.
     keepRecord: assign(({ context, event }) =>
       event.type === 'RECORD' && (context.record.deleting === false || event.record.deleting !== false) ? { record: event.record } : {}),
-    count: assign(({ context, event }) => event.type === 'INSTANCE_MOVED' ? counted(context, event) : {}),
+    // All of one move in a single step: it happens several times in each instance's life.
+    count: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'INSTANCE_MOVED') return;
+      const moved = { ...context, ...counted(context, event) };
+      const plan = planOf(moved, event.now);
+      enqueue.assign({ counts: moved.counts, filledOnce: moved.filledOnce || isFilled(moved), ...changeBy(plan, moved) });
+      if (plan && plan.launch > 0) enqueue.emit({ type: 'launch', count: plan.launch });
+      if (plan && plan.retire > 0) enqueue.emit({ type: 'trim' });
+      if (endsRunning(moved)) enqueue.emit({ type: 'end-running' });
+    }),
     dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
     noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
     noteStarted: enqueueActions(({ context, enqueue }) => {
@@ -90,15 +99,14 @@ export const poolMachine = setup({
       if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker });
     }),
     plan: enqueueActions(({ context, event, enqueue }) => {
-      if (!context.leading || !('now' in event)) return;
-      const replicas = context.record.deleting === false ? context.record.replicas : semanticZero(context);
-      const plan = planScale({ replicas, counts: context.counts, ordered: context.ordered, bucket: context.bucket, breaker: context.breaker, now: event.now }, context.policy);
-      enqueue.assign({ bucket: plan.bucket, ordered: context.ordered + plan.launch, deadline: context.record.deleting === false ? plan.wakeAt : context.deadline });
+      const plan = 'now' in event ? planOf(context, event.now) : undefined;
+      if (!plan) return;
+      enqueue.assign(changeBy(plan, context));
       if (plan.launch > 0) enqueue.emit({ type: 'launch', count: plan.launch });
       if (plan.retire > 0) enqueue.emit({ type: 'trim' });
     }),
     endRunning: enqueueActions(({ context, enqueue }) => {
-      if (context.leading && context.record.deleting === 'force' && context.counts.running > 0) enqueue.emit({ type: 'end-running' });
+      if (endsRunning(context)) enqueue.emit({ type: 'end-running' });
     }),
     remove: emit({ type: 'remove' } as PoolIntent),
     awaitNothing: assign({ deadline: undefined }),
@@ -116,7 +124,7 @@ export const poolMachine = setup({
     LEAD: { actions: ['lead', 'noteFilled', 'plan', 'endRunning'] },
     FOLLOW: { actions: 'follow' },
     RECORD: { actions: ['keepRecord', 'noteFilled', 'plan', 'endRunning'] },
-    INSTANCE_MOVED: { actions: ['count', 'noteFilled', 'plan', 'endRunning'] },
+    INSTANCE_MOVED: { actions: 'count' },
     INSTANCE_STARTED: { actions: ['noteStarted', 'plan'] },
     START_FAILED: { actions: ['noteFailure', 'plan'] },
     LAUNCHES_DROPPED: { actions: ['dropOrdered', 'plan'] },
@@ -175,6 +183,19 @@ const semanticZero = (context: PoolContext): number =>
 const shortage = (context: PoolContext): number =>
   (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
   presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
+
+/** What to do now; undefined while another replica leads. */
+const planOf = (context: PoolContext, now: number): ScalePlan | undefined => {
+  if (!context.leading) return undefined;
+  const replicas = context.record.deleting === false ? context.record.replicas : semanticZero(context);
+  return planScale({ replicas, counts: context.counts, ordered: context.ordered, bucket: context.bucket, breaker: context.breaker, now }, context.policy);
+};
+
+const changeBy = (plan: ScalePlan | undefined, context: PoolContext): Pick<PoolContext, 'ordered' | 'bucket' | 'deadline'> => plan
+  ? { bucket: plan.bucket, ordered: context.ordered + plan.launch, deadline: context.record.deleting === false ? plan.wakeAt : context.deadline }
+  : { bucket: context.bucket, ordered: context.ordered, deadline: context.deadline };
+
+const endsRunning = ({ leading, record, counts }: PoolContext): boolean => leading && record.deleting === 'force' && counts.running > 0;
 
 const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
   counts.starting + ordered === 0 && presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
