@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { existsSync } from 'node:fs';
+import { chromium, type Browser } from 'playwright-core';
+import { skipBecause } from '../support/skip-because.ts';
+import { documentedOperations } from '../support/documented-answers.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+/** It looks for nothing of its own on the network. */
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+describe('GET /docs', () => {
+  let server: TestServer;
+  before(async () => { server = await aServer(); });
+  after(() => server.stop());
+
+  it('is a page for everyone, under a policy that lets in its own files alone', async () => {
+    const { status, headers, text } = await server.anyone.get('/docs');
+    const policy = Object.fromEntries((headers['content-security-policy'] ?? '').split('; ').map((rule) => [rule.split(' ')[0], rule.split(' ').slice(1)]));
+
+    expect(status).to.equal(200);
+    expect(headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(policy).to.deep.include({ 'default-src': ["'none'"], 'script-src': ["'self'"], 'style-src': ["'self'"], 'connect-src': ["'self'"], 'frame-ancestors': ["'none'"] });
+    expect(text).to.not.match(/https?:|<style|style=|<script(?![^>]*src=)|\son\w+=/);
+  });
+
+  it('has what it loads, and browsers may keep it', async () => {
+    const { text } = await server.anyone.get('/docs');
+    const files = [...text.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map(([, file]) => file);
+    expect(files).to.have.lengthOf(3);
+    for (const file of files) {
+      const { status, headers } = await server.anyone.get(`/${file}`);
+      expect(status, file).to.equal(200);
+      expect(headers['x-content-type-options']).to.equal('nosniff');
+      expect((await server.anyone.get(`/${file}`, { headers: { 'If-None-Match': headers['etag'] ?? '' } })).status).to.equal(304);
+    }
+  });
+
+  for (const base of ['', '/v1']) {
+    it(`shows every operation in a browser under ${base}/docs, which asks nobody else and breaks no rule`, async function () {
+      if (!CHROMIUM) return skipBecause(this, 'there is no Chromium here');
+      this.timeout(60_000);
+      const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+      try {
+        const { shown, elsewhere, complaints } = await look(browser, `http://127.0.0.1:${server.port}`, `${base}/docs`);
+
+        expect(shown.sort()).to.deep.equal(documentedOperations.map(({ operation }) => operation['operationId']).sort());
+        expect(elsewhere).to.deep.equal([]);
+        expect(complaints).to.deep.equal([]);
+      } finally {
+        await browser.close();
+      }
+    });
+  }
+});
+
+const look = async (browser: Browser, origin: string, path: string) => {
+  const page = await browser.newPage();
+  const elsewhere: string[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) elsewhere.push(request.url()); });
+  page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()); });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  await page.goto(`${origin}${path}`);
+  await page.waitForSelector('.opblock', { timeout: 30_000 });
+  const shown = await page.$$eval('.opblock-summary-operation-id', (elements) => elements.map(({ textContent }) => (textContent ?? '').replaceAll('\u200b', '')));
+  await page.click('.opblock-summary'); // its details too
+  await page.waitForSelector('.opblock-body', { timeout: 10_000 });
+  if (process.env['DOCS_SCREENSHOT']) await page.screenshot({ path: process.env['DOCS_SCREENSHOT'], fullPage: false });
+  return { shown, elsewhere, complaints };
+};
