@@ -7,6 +7,7 @@ The daemon listens on \`127.0.0.1:8080\` unless [configured](configuration.md) o
 
 **The document.** \`GET /openapi.json\` is this API as OpenAPI 3.1, every operation with what it takes, answers and refuses;
 \`/docs\` shows it in a browser, without reaching any other host.
+[API by example](api-by-example.md) has a line for each operation.
 
 **Keys.** Every operation but \`/healthz\`, \`/readyz\`, \`/openapi.json\` and \`/docs\` takes an API key in the header \`SERVICE-API-KEY\`. A key stands for a
 user of a team, with the role \`user\` or \`admin\`. The first start writes one of each to \`keys/tenant.key\` and

@@ -52,7 +52,7 @@ const PAGES = /^\/(openapi\.json|docs(\/.*)?)$/;
 const patterns = documentedOperations.map((operation) =>
   ({ ...operation, pattern: new RegExp(`^${operation.path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
 
-const operationAt = (method: string, path: string): DocumentedOperation | undefined =>
+export const operationAt = (method: string, path: string): DocumentedOperation | undefined =>
   patterns.find((operation) => operation.method === method && operation.path === path)
   ?? patterns.find((operation) => operation.method === method && operation.pattern.test(path));
 

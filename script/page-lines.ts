@@ -1,0 +1,88 @@
+/** The lines of a Markdown page that a reader may type: those of its code blocks that begin with `$ `, each with what it shows. */
+
+export interface PageLine {
+  /** As typed; a line that ends with a backslash goes on. */
+  readonly command: string;
+  /** What stands beneath it, up to the next prompt. */
+  readonly shows: readonly string[];
+  /** What is then typed into the program itself, at a prompt of its own (`bash-5.2$ `), each with what it shows. */
+  readonly inside: readonly { readonly typed: string; readonly shows: readonly string[] }[];
+  /** In the page, from 1. */
+  readonly at: number;
+}
+
+const PROMPT = /^\$ (.*)$/;
+const INNER_PROMPT = /^\S+\$ (.*)$/;
+
+export const pageLines = (page: string): readonly PageLine[] => {
+  const found: PageLine[] = [];
+  for (const { lines, at } of codeBlocks(page)) {
+    for (let index = 0; index < lines.length; index += 1) {
+      const start = PROMPT.exec(lines[index] ?? '')?.[1];
+      if (start === undefined) continue;
+      const first = index;
+      let command = start;
+      while (command.endsWith('\\') && index + 1 < lines.length) command = `${command}\n${lines[index += 1] ?? ''}`;
+      const below: string[] = [];
+      while (index + 1 < lines.length && !PROMPT.test(lines[index + 1] ?? '')) below.push(lines[index += 1] ?? '');
+      found.push({ command, ...split(below), at: at + first });
+    }
+  }
+  return found;
+};
+
+/** The page with what its commands show written anew, in their order. */
+export const withShown = (page: string, shown: readonly string[]): string => {
+  const lines = page.split('\n');
+  const commands = pageLines(page);
+  for (let index = commands.length - 1; index >= 0; index -= 1) {
+    const line = commands[index];
+    if (!line) continue;
+    const start = line.at - 1 + line.command.split('\n').length;
+    const text = shown[index] ?? '';
+    lines.splice(start, line.shows.length, ...(text === '' ? [] : text.split('\n')));
+  }
+  return lines.join('\n');
+};
+
+/** Secrets are shown by what they are. */
+export const withoutSecrets = (text: string): string =>
+  text.replaceAll(/"apiKey":"[^"]*"/g, '"apiKey":"<API_KEY>"').replaceAll(/"token":"[^"]*"/g, '"token":"<TOKEN>"');
+
+/** The text with all that differs from one run to the next replaced by its kind. */
+export const masked = (text: string): string => text
+  .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
+  .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
+  .replaceAll(/"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas)":\d+/g, '"$1":N')
+  .replaceAll(/"(keyId|isolation|phase)":"[^"]*"/g, '"$1":"X"')
+  .replaceAll(/"warnings":\[[^\]]*\]/g, '"warnings":[]')
+  .replaceAll(/"[^"\s]{0,64}-[0-9A-Za-z_-]{16,64}"/g, '"MARK"')
+  .replaceAll(/\b\d+(\.\d+)?(ms|s)\b/g, 'DURATION')
+  .replaceAll(/^bash-[\d.]+\$ /gm, 'bash$ ')
+  .replaceAll(/[ \t]+/g, ' ')
+  .replaceAll(/ $/gm, '')
+  .trim();
+
+const codeBlocks = (page: string): readonly { readonly lines: readonly string[]; readonly at: number }[] => {
+  const blocks: { lines: string[]; at: number }[] = [];
+  let open: { lines: string[]; at: number } | undefined;
+  for (const [index, line] of page.split('\n').entries()) {
+    if (!line.startsWith('```')) open?.lines.push(line);
+    else if (open) {
+      blocks.push(open);
+      open = undefined;
+    } else open = { lines: [], at: index + 2 };
+  }
+  return blocks;
+};
+
+const split = (below: readonly string[]): Pick<PageLine, 'shows' | 'inside'> => {
+  const shows: string[] = [];
+  const inside: { typed: string; shows: string[] }[] = [];
+  for (const line of below) {
+    const typed = INNER_PROMPT.exec(line)?.[1];
+    if (typed !== undefined) inside.push({ typed, shows: [] });
+    else (inside.at(-1)?.shows ?? shows).push(line);
+  }
+  return { shows, inside };
+};

@@ -1,0 +1,65 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { masked, type PageLine, pageLines, withoutSecrets } from '../../script/page-lines.ts';
+import { EXAMPLES } from '../../src/http/openapi/examples.ts';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
+import { stocked } from '../support/on-a-daemon.ts';
+import { PageSession } from '../support/page-session.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.md')).map((path) => join('docs', path)).sort()]
+  .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+  .filter(({ text }) => pageLines(text).length > 0);
+
+/** What the page has from the line on, its prompts within included. */
+const expectedOf = ({ shows, inside }: PageLine): string =>
+  [...shows, ...inside.flatMap(({ typed, shows: below }) => [`bash-0$ ${typed}`, ...below])].join('\n');
+
+describe('what the documentation says to type', function () {
+  this.timeout(120_000);
+
+  it('is found', () => {
+    expect(PAGES.map(({ path }) => path)).to.include.members(['README.md', 'docs/api-by-example.md']);
+  });
+
+  for (const { path, text } of PAGES) {
+    it(`works, and shows what ${path} shows`, async () => {
+      const daemon = await DaemonUnderTest.start();
+      const session = new PageSession({ dataDir: daemon.dataDir, host: `127.0.0.1:${daemon.run.port}` });
+      try {
+        await stocked(daemon.client(), 4);
+        for (const line of pageLines(text)) {
+          const shown = withoutSecrets(await session.run(line));
+          expect(masked(shown), `${path}:${line.at}: ${line.command}`).to.equal(masked(expectedOf(line)));
+        }
+      } finally {
+        await session.close();
+        await daemon.dispose();
+      }
+    });
+  }
+});
+
+describe('the examples of the OpenAPI document', () => {
+  const page = readFileSync(join(ROOT, 'docs/api-by-example.md'), 'utf8');
+
+  it('are there for every operation that answers JSON (npx tsx script/api-examples.ts writes them)', () => {
+    const without = documentedOperations.filter(({ operation, pointer }) => EXAMPLES[String(operation['operationId'])] === undefined && answersJson(pointer));
+
+    expect(without.map(({ operation }) => operation['operationId'])).to.deep.equal([]);
+  });
+
+  it('are what docs/api-by-example.md shows', () => {
+    for (const [id, { answer }] of Object.entries(EXAMPLES)) expect(page, id).to.include(JSON.stringify(answer));
+  });
+});
+
+const answersJson = (pointer: string): boolean => {
+  const responses = at(`${pointer}/responses`) ?? {};
+  const success = Object.keys(responses).find((status) => status.startsWith('2'));
+  const content = at(`${pointer}/responses/${success}`)?.['content'];
+  return isObject(content) && 'application/json' in content;
+};
