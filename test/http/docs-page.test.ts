@@ -44,7 +44,7 @@ describe('GET /docs', () => {
       try {
         const { shown, elsewhere, complaints } = await look(browser, `http://127.0.0.1:${server.port}`, `${base}/docs`);
 
-        expect(shown.sort()).to.deep.equal(documentedOperations.map(({ operation }) => operation['operationId']).sort());
+        expect(shown).to.have.members(documentedOperations.map(({ operation }) => operation['operationId']));
         expect(elsewhere).to.deep.equal([]);
         expect(complaints).to.deep.equal([]);
       } finally {

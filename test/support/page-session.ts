@@ -63,7 +63,7 @@ export class PageSession {
     const timer = setTimeout(() => pty.kill('SIGKILL'), LINE_DEADLINE_MS);
     pty.onData((chunk) => {
       output += chunk;
-      if (!/\$ $/.test(output.split('\n').at(-1) ?? '')) return;
+      if (!output.endsWith('$ ')) return;
       const line = typed[next];
       next += 1;
       if (line !== undefined) pty.write(`${line}\r`);
