@@ -31,10 +31,14 @@ const renderContainer = (container: Container): ContainerDefinition => ({
   argv: [...(container.command ?? (container.args ? [] : DEFAULT_COMMAND)), ...(container.args ?? [])],
   env: Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value])),
   workingDir: container.workingDir ?? HOME,
+  ...(container.image === 'host' ? {} : { given: givenIn(container) }),
   cpuCores: parseQuantity(cpuOf(container)) ?? 1,
   memoryBytes: Math.floor(parseQuantity(memoryOf(container)) ?? 0),
   ports: Object.fromEntries((container.ports ?? []).map(({ name, containerPort }) => [name, containerPort])),
 });
+
+const givenIn = ({ command, args, workingDir }: Container): NonNullable<ContainerDefinition['given']> =>
+  ({ ...(command ? { command } : {}), ...(args ? { args } : {}), ...(workingDir === undefined ? {} : { workingDir }) });
 
 const cpuOf = ({ resources }: Container): string => resources?.limits?.cpu ?? resources?.requests?.cpu ?? DEFAULT_CPU;
 const memoryOf = ({ resources }: Container): string => resources?.limits?.memory ?? resources?.requests?.memory ?? DEFAULT_MEMORY;

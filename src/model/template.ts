@@ -23,7 +23,7 @@ const Resources = z.strictObject({ cpu: cpu.optional(), memory: memory.optional(
 
 const ContainerSchema = z.strictObject({
   name: label,
-  /** `host`: this machine's /usr, read-only. */
+  /** `host`: this machine's /usr, read-only. What else there is, the driver says. */
   image: text(512).min(1),
   command: z.array(text(8_192)).min(1).max(64).optional(),
   args: z.array(text(8_192)).max(256).optional(),
@@ -68,6 +68,8 @@ export interface ContainerDefinition {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
+  /** What the template itself names, where its image has a configuration that fills in the rest. Absent for `host`. */
+  readonly given?: { readonly command?: readonly string[]; readonly args?: readonly string[]; readonly workingDir?: string };
   readonly cpuCores: number;
   readonly memoryBytes: number;
   readonly ports: Readonly<Record<string, number>>;

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { v7 } from 'uuid';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { parseImageReference, type ImageReference } from './image-reference.ts';
+import { findSource, SourceRefused, type ImageSource } from './image-sources.ts';
+import { removeFolder } from './remove-folder.ts';
+import type { PreparedImage } from './unpacker/orders.ts';
+import { runUnpacker, UnpackFailed, type UnpackProgress } from './unpacker-process.ts';
+
+export interface ImagesOptions {
+  /** Absolute: where images lie, in the order in which they are looked at. */
+  readonly directories: readonly string[];
+  /** Absolute: where they are unpacked. Every uid can pass through to it; nobody else writes there. */
+  readonly folder: string;
+  /** Bytes that one image may have unpacked. */
+  readonly maxBytes: number;
+  /** An unpacked image that nothing uses is removed after so long. */
+  readonly unusedAfterMs: number;
+  readonly bwrapPath: string;
+  /** Program and arguments that run the unpacker. */
+  readonly unpackerCommand: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The image can't be had now. `message` says why, names the image and no path of the host. */
+export class ImageUnusable extends Error {
+  override readonly name = 'ImageUnusable';
+}
+
+interface Known {
+  readonly stamp: string;
+  readonly image: PreparedImage;
+}
+interface Failed {
+  readonly stamp: string;
+  readonly reason: string;
+  readonly until: number;
+}
+
+const UNFINISHED = 'unfinished-';
+const MAX_AT_ONCE = 4;
+const MAX_REMEMBERED = 256;
+/** A broken image is not unpacked again before that, unless it changed. */
+const FAILURE_MS = 30_000;
+const PROGRESS_MS = 5_000;
+const HOUSEKEEPING_MS = 600_000;
+
+/**
+ * The images of this machine: found by name, unpacked once, shared read-only. An image is used while it is held, while a
+ * sandbox of it lives, and while it was expected; one that nothing used for `unusedAfterMs` is removed.
+ */
+export class Images {
+  readonly #options: ImagesOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #failed = new Map<string, Failed>();
+  readonly #underWay = new Map<string, { readonly stamp: string; readonly work: Promise<PreparedImage> }>();
+  readonly #expected = new Set<string>();
+  /** By key: so many sandboxes. */
+  readonly #held = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #housekeeping: Promise<void> = Promise.resolve();
+  #cancel: () => void = () => {};
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  /** Why no sandbox can be made from this image whatever happens; undefined where one might. No I/O. */
+  refusalOf(image: string): string | undefined {
+    const reference = parseImageReference(image);
+    if (!reference) return `must be host, dir:NAME, oci:NAME, oci:NAME:TAG or oci:NAME@sha256:DIGEST, not "${image}"`;
+    if (reference.kind !== 'host' && this.#options.directories.length === 0) return 'no folder of images is configured (images.directories), so only "host" can be used';
+    return undefined;
+  }
+
+  /** Removes what an interrupted unpacking left. Call it once what lives is held. */
+  async start(): Promise<void> {
+    if (this.#options.directories.length === 0) return;
+    await mkdir(this.#options.folder, { recursive: true, mode: 0o711 });
+    this.#keepHouse();
+    await this.#housekeeping;
+  }
+
+  /** Ends what is under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#cancel();
+    await Promise.allSettled([this.#housekeeping, ...[...this.#underWay.values()].map(({ work }) => work)]);
+  }
+
+  /** Makes it ready in the background, and keeps it. What is wrong with it is logged now, and told whoever needs it later. */
+  expect(image: string): void {
+    const reference = parseImageReference(image);
+    if (!reference || reference.kind === 'host' || this.#expected.has(image) || this.#expected.size >= MAX_REMEMBERED) return;
+    this.#expected.add(image);
+    this.prepare(image).then((ready) => this.release(ready.key), () => undefined); // logged already
+  }
+
+  /**
+   * Ready for sandboxes, and held until it is released. Everyone who asks for the same image at the
+   * same time waits for the same work. Rejects with ImageUnusable.
+   */
+  async prepare(image: string): Promise<PreparedImage> {
+    const reference = parseImageReference(image);
+    if (!reference || reference.kind === 'host') throw new ImageUnusable(`image ${image}: there is nothing to prepare`);
+    try {
+      const source = await findSource(this.#options.directories, reference);
+      const known = this.#known.get(image);
+      // Held at once, so that it is not removed meanwhile; one that was just unpacked is not old enough to be.
+      const ready = known?.stamp === source.stamp ? known.image : await this.#unpackedOnce(image, reference, source);
+      this.hold(ready.key);
+      return ready;
+    } catch (error) {
+      if (error instanceof SourceRefused) throw this.#unusable(image, error.message);
+      throw error;
+    }
+  }
+
+  /** A sandbox of it lives. */
+  hold(key: string): void {
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+  }
+
+  release(key: string): void {
+    const left = (this.#held.get(key) ?? 0) - 1;
+    if (left > 0) this.#held.set(key, left);
+    else this.#held.delete(key);
+    void this.#touch(key);
+  }
+
+  async #unpackedOnce(image: string, reference: Exclude<ImageReference, { kind: 'host' }>, source: ImageSource): Promise<PreparedImage> {
+    const underWay = this.#underWay.get(image);
+    if (underWay?.stamp === source.stamp) return underWay.work;
+    const failed = this.#failed.get(image);
+    if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now()) throw this.#unusable(image, failed.reason);
+    if (this.#underWay.size >= MAX_AT_ONCE) throw this.#unusable(image, 'too many other images are being unpacked');
+    const work = this.#unpack(image, reference, source);
+    const entry = { stamp: source.stamp, work };
+    this.#underWay.set(image, entry);
+    const done = (): void => { if (this.#underWay.get(image) === entry) this.#underWay.delete(image); };
+    work.then(done, done);
+    return work;
+  }
+
+  async #unpack(image: string, reference: Exclude<ImageReference, { kind: 'host' }>, source: ImageSource): Promise<PreparedImage> {
+    const { clock, folder, log, maxBytes } = this.#options;
+    const startedAt = clock.now();
+    const { kind, ...wanted } = reference;
+    try {
+      const { image: ready, unpacked } = await runUnpacker(
+        { bwrapPath: this.#options.bwrapPath, command: this.#options.unpackerCommand },
+        { ...wanted, kind, source: source.path, folder, key: keyOfFolder(source.path), staging: join(folder, `${UNFINISHED}${v7()}`), maxBytes },
+        { progress: this.#progressLog(image), signal: this.#stop.signal },
+      );
+      remember(this.#known, image, { stamp: source.stamp, image: ready });
+      this.#failed.delete(image);
+      await this.#touch(ready.key);
+      if (unpacked) log.info({ image, key: ready.key, durationMs: clock.now() - startedAt }, 'an image was unpacked');
+      return ready;
+    } catch (error) {
+      if (!(error instanceof UnpackFailed)) throw error;
+      log.warn({ image, reason: error.message, detail: error.detail }, 'an image can not be used');
+      remember(this.#failed, image, { stamp: source.stamp, reason: error.message, until: clock.now() + FAILURE_MS });
+      throw this.#unusable(image, error.message);
+    }
+  }
+
+  #progressLog(image: string): (progress: UnpackProgress) => void {
+    let told = this.#options.clock.now();
+    return ({ layer, layers, bytes, total }) => {
+      const now = this.#options.clock.now();
+      if (now - told < PROGRESS_MS) return;
+      told = now;
+      this.#options.log.info({ image, layer, layers, percent: total === 0 ? 100 : Math.floor((bytes / total) * 100) }, 'an image is being unpacked');
+    };
+  }
+
+  #unusable(image: string, reason: string): ImageUnusable {
+    return new ImageUnusable(`image ${image}: ${reason}`);
+  }
+
+  #keepHouse(): void {
+    const { clock, log } = this.#options;
+    this.#housekeeping = this.#removeUnused().catch((error: unknown) => log.error({ error }, 'unused images could not be removed'));
+    this.#cancel = clock.at(clock.now() + HOUSEKEEPING_MS, () => this.#keepHouse());
+  }
+
+  async #removeUnused(): Promise<void> {
+    const { clock, folder, log, unusedAfterMs } = this.#options;
+    for (const key of await readdir(folder)) {
+      if (this.#stop.signal.aborted) return;
+      if (key.startsWith(UNFINISHED)) {
+        if (this.#underWay.size === 0) await removeFolder(join(folder, key));
+        continue;
+      }
+      if (this.#inUse(key)) {
+        await this.#touch(key);
+        continue;
+      }
+      const found = await stat(join(folder, key)).catch(() => undefined);
+      if (!found || clock.now() - found.mtimeMs < unusedAfterMs || this.#inUse(key)) continue;
+      for (const [image, known] of this.#known) if (known.image.key === key) this.#known.delete(image);
+      const away = join(folder, `${UNFINISHED}${v7()}`);
+      await rename(join(folder, key), away);
+      await removeFolder(away);
+      log.info({ key }, 'an image that nothing uses any more was removed');
+    }
+  }
+
+  #inUse(key: string): boolean {
+    return this.#held.has(key) || this.#underWay.size > 0 || [...this.#expected].some((image) => this.#known.get(image)?.image.key === key);
+  }
+
+  /** When it was used last is what its folder's time says. */
+  async #touch(key: string): Promise<void> {
+    const now = this.#options.clock.now() / 1_000;
+    await utimes(join(this.#options.folder, key), now, now).catch(() => undefined); // gone, or a folder image of before
+  }
+}
+
+/** Names one folder, whatever template names it. */
+const keyOfFolder = (path: string): string => `dir-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
+
+const remember = <T>(map: Map<string, T>, key: string, value: T): void => {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) if (map.size > MAX_REMEMBERED) map.delete(oldest);
+};

@@ -1,0 +1,38 @@
+import { Transform } from 'node:stream';
+import * as zlib from 'node:zlib';
+import { Decompress } from 'fzstd';
+
+export type Compression = 'none' | 'gzip' | 'zstd';
+
+const CHUNK = 512 << 10;
+
+/** Undefined where nothing is compressed. Its errors say only that the bytes are no such thing. */
+export const decompressionOf = (compression: Compression): Transform | undefined => {
+  if (compression === 'none') return undefined;
+  if (compression === 'gzip') return zlib.createGunzip({ chunkSize: CHUNK });
+  // From Node 22.15 on.
+  const builtIn: unknown = Reflect.get(zlib, 'createZstdDecompress');
+  return typeof builtIn === 'function' ? builtIn({ chunkSize: CHUNK }) as Transform : zstdInJavaScript();
+};
+
+const zstdInJavaScript = (): Transform => {
+  let complete = true;
+  const decompress = new Decompress((chunk, last) => {
+    complete = last === true;
+    if (chunk.length > 0) transform.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+  });
+  const attempt = (act: () => void, done: (error?: Error) => void): void => {
+    try {
+      act();
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    done();
+  };
+  const transform: Transform = new Transform({
+    transform: (chunk: Buffer, _, done) => attempt(() => { complete = false; decompress.push(chunk); }, done),
+    flush: (done) => attempt(() => { if (!complete) decompress.push(new Uint8Array(0), true); }, done),
+  });
+  return transform;
+};

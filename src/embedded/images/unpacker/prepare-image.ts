@@ -1,0 +1,124 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { readBounded } from './bounded-file.ts';
+import { hasCode } from './has-code.ts';
+import { ImageRefused } from './image-refused.ts';
+import { readImageEtc, viewOfRoot, writeOwnEtc } from './image-root.ts';
+import { ImageTree } from './image-tree.ts';
+import { imageUserOf, SANDBOX_USER } from './image-user.ts';
+import type { ImageConfigDocument } from './oci-documents.ts';
+import { readOciImage, thisPlatform, type OciImage } from './oci-layout.ts';
+import type { ImageConfig, PreparedImage, UnpackOrder } from './orders.ts';
+import { unpackLayers, type UnpackProgress } from './unpack-layers.ts';
+import { Writer } from './writer.ts';
+
+const MAX_ENTRIES = 1_000_000;
+/** User and configuration, beside the image's root. */
+const FACTS = 'image.json';
+const MAX_FACTS_BYTES = 64 << 20;
+type Facts = Pick<PreparedImage, 'user' | 'config'>;
+
+/**
+ * Makes an image ready for sandboxes, under `folder` and the image's key. It is there as a whole or not at all: it is put
+ * together in `staging`, made durable and then renamed. Throws ImageRefused where the image is at fault.
+ */
+export const prepareImage = async (order: UnpackOrder, say: (progress: UnpackProgress) => void): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
+  mkdirSync(order.staging, { mode: 0o755 });
+  try {
+    return order.kind === 'dir' ? { image: prepareFolder(order), unpacked: false } : await prepareLayout(order, say);
+  } finally {
+    rmSync(order.staging, { recursive: true, force: true });
+  }
+};
+
+/** Used where it lies: beside it only its own files of /etc are kept. */
+const prepareFolder = (order: UnpackOrder): PreparedImage => {
+  const key = order.key ?? '';
+  const etc = join(order.folder, key, 'etc');
+  writeOwnEtc(etc, SANDBOX_USER, { passwd: readImageEtc(order.source, 'passwd'), group: readImageEtc(order.source, 'group') });
+  const { system, taken } = viewOfRoot(order.source, etc);
+  return { key, system, taken, user: SANDBOX_USER, config: { env: {}, entrypoint: [], cmd: [] } };
+};
+
+const prepareLayout = async (order: UnpackOrder, say: (progress: UnpackProgress) => void): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
+  const found = await readOciImage(order.source, order, thisPlatform());
+  const key = found.digest.replace(':', '-');
+  const home = join(order.folder, key);
+  const ready = (facts: Facts): PreparedImage => ({ key, ...viewOfRoot(join(home, 'root'), join(home, 'etc')), ...facts });
+  if (existsSync(home)) return { image: ready(JSON.parse(String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES))) as Facts), unpacked: false };
+  const config = configOf(found.config);
+  const tree = await unpackInto(order, found, say);
+  finishRoot(join(order.staging, 'root'), tree, config.workingDir);
+  const [passwd, group] = [readImageEtc(join(order.staging, 'root'), 'passwd'), readImageEtc(join(order.staging, 'root'), 'group')];
+  const user = imageUserOf(found.config.config?.User ?? '', passwd, group);
+  writeOwnEtc(join(order.staging, 'etc'), user, { passwd, group });
+  viewOfRoot(join(order.staging, 'root'), join(order.staging, 'etc')); // refuses while nothing is settled
+  writeFileSync(join(order.staging, FACTS), JSON.stringify({ user, config } satisfies Facts), { mode: 0o644 });
+  makeDurable(order.staging);
+  settle(order.staging, home);
+  return { image: ready({ user, config }), unpacked: true };
+};
+
+const unpackInto = async (order: UnpackOrder, { layers }: OciImage, say: (progress: UnpackProgress) => void): Promise<ImageTree> => {
+  const root = join(order.staging, 'root');
+  mkdirSync(root, { mode: 0o755 });
+  const tree = new ImageTree(MAX_ENTRIES);
+  const writer = new Writer(root);
+  try {
+    await unpackLayers(layers, { tree, writer, limits: order }, say);
+    return tree;
+  } finally {
+    await writer.stop();
+  }
+};
+
+/** What sandboxes expect of every image: plain files to mount their own upon, and the working folder. */
+const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefined): void => {
+  const steps = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'].flatMap((name) => {
+    const kind = tree.kindOf(['etc']) === 'folder' ? tree.kindOf(['etc', name]) : 'file';
+    return kind === 'file' ? [] : [join(root, 'etc', name)];
+  });
+  for (const path of steps) {
+    rmSync(path, { recursive: true, force: true });
+    writeFileSync(path, '', { mode: 0o644 });
+  }
+  const parts = (workingDir ?? '/').split('/').filter((part) => part !== '');
+  const depth = parts.findIndex((_, at) => tree.kindOf(parts.slice(0, at + 1)) !== 'folder');
+  // Below a link or a file nothing is made: that the folder is absent shows when the sandbox starts.
+  if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent') mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
+};
+
+/** Throws ImageRefused. */
+const configOf = ({ config }: ImageConfigDocument): ImageConfig => {
+  const workingDir = config?.WorkingDir || undefined;
+  if (workingDir !== undefined && (!workingDir.startsWith('/') || workingDir.split('/').includes('..'))) throw new ImageRefused('its WorkingDir is no absolute path without ..');
+  return {
+    env: Object.fromEntries((config?.Env ?? []).map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new ImageRefused('its Env has an entry that is not NAME=VALUE');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    })),
+    entrypoint: config?.Entrypoint ?? [],
+    cmd: config?.Cmd ?? [],
+    ...(workingDir === undefined ? {} : { workingDir: posix.normalize(workingDir) }),
+  };
+};
+
+/** All of it on the disk, so that no power cut leaves half an image under its final name. */
+const makeDurable = (staging: string): void => {
+  const { status } = spawnSync('sync', ['--file-system', staging], { stdio: 'ignore' });
+  if (status !== 0) throw new Error('the image could not be made durable');
+};
+
+const settle = (staging: string, home: string): void => {
+  try {
+    renameSync(staging, home);
+  } catch (error) {
+    // Another one was faster: they are the same.
+    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+  }
+  const folder = openSync(join(home, '..'), 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+};
