@@ -8,6 +8,7 @@ import { openEmbedded, type Assembly } from './embedded-assembly.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
+import { renderDefinition } from './model/render-definition.ts';
 import type { Caller, Tenant } from './model/tenant.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authenticate } from './operations/authenticate.ts';
@@ -53,6 +54,7 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       templates.fill(await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) }));
       await parts.start();
       await supervisor.start();
+      for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document));
       const { isolation, warnings } = driver.describe();
       for (const warning of warnings) log.warn({ isolation }, warning);
       if (firstStart) await makeDefaultPool(config, supervisor, operations);
@@ -128,6 +130,8 @@ const stopAll = async ({ parts, supervisor, http, terminals }: { parts: Assembly
 const httpDate = (timestamp: string | undefined): string | undefined => (timestamp === undefined ? undefined : new Date(timestamp).toUTCString());
 
 const STOP_GRACE_MS = 3_000;
+/** Whose images are made ready at the start. */
+const TEMPLATE_LIMIT = 256;
 const namespaceOf = (config: Config, team: string): string => config.namespacePattern.replaceAll('{team}', team);
 
 const defaultTenant = (config: Config): Tenant => ({ namespace: namespaceOf(config, 'default'), team: 'default', user: 'default' });

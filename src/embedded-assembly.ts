@@ -56,7 +56,11 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
       parallelStarts: config.parallelStarts,
       isolation: config.isolation,
       logs: { ...config.logs, retentionMs: config.history.retention },
-      spawnerEntry: { command: [process.execPath, ...loaderFlags(), spawnerProgram()] },
+      spawnerEntry: { command: [process.execPath, ...loaderFlags(), programOf('spawner')] },
+      images: {
+        directories: config.images.directories, unpackedDir: config.images.unpackedDir, maxBytes: config.images.maxBytes, unusedAfterMs: config.images.unusedAfter,
+        unpackerCommand: [process.execPath, ...loaderFlags(), programOf('images/unpacker')],
+      },
     });
     return {
       clock, driver, history,
@@ -82,10 +86,10 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
   }
 };
 
-/** The spawner is the file beside this one, built or not, run as this process is. */
-const spawnerProgram = (): string => {
+/** A process of its own, from the files beside this one, built or not, run as this process is. */
+const programOf = (folder: string): string => {
   const here = import.meta.url;
-  return fileURLToPath(new URL(`./embedded/spawner/main${here.slice(here.lastIndexOf('.'))}`, here));
+  return fileURLToPath(new URL(`./embedded/${folder}/main${here.slice(here.lastIndexOf('.'))}`, here));
 };
 
 const loaderFlags = (): readonly string[] => (import.meta.url.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : []);

@@ -63,6 +63,13 @@ export const ConfigSchema = z.strictObject({
     first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
     count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
   }),
+  images: z.strictObject({
+    directories: z.array(z.string('must be text').min(1, 'must not be empty').max(4_096).refine((value) => value.startsWith('/') && !value.includes('\0'), 'must be absolute paths'), 'must be a list of absolute paths').max(16)
+      .meta({ description: 'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).' }),
+    unpackedDir: path('Folder that OCI images are unpacked into; every uid must be able to pass through to it.').optional(),
+    maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
+    unusedAfter: duration(60_000, 3_650 * DAY_MS, 'An unpacked image that no template, pool or sandbox uses is removed after so long.'),
+  }),
   pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
   parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
   refill: z.strictObject({

@@ -125,6 +125,8 @@ export interface SandboxDriver {
   watch(report: (fact: InstanceFact) => void): Promise<void>;
   /** Throws DefinitionRefused where this driver can't run it. No I/O. */
   check(definition: InstanceDefinition): void;
+  /** It will be launched sooner or later: what it needs may be made ready in the background. What is wrong shows at launch. */
+  expect(definition: InstanceDefinition): void;
   /**
    * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
    * comes as a fact. Rejects with OutcomeUnknown, or another error where nothing was made.

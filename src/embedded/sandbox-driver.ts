@@ -7,9 +7,11 @@ import {
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import { withImageConfig } from './images/image-command.ts';
+import { Images } from './images/images.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import { LogFiles } from './log-files.ts';
-import { pathsOf, type InstanceReport, type SpawnerConfig } from './spawner/protocol.ts';
+import { pathsOf, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
 
@@ -21,6 +23,19 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly log: Log;
   /** Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths absolute. */
   readonly spawnerEntry: { readonly command: readonly string[] };
+  /** Absent: `host` is the only image. */
+  readonly images?: ImageSettings;
+}
+
+export interface ImageSettings {
+  /** Absolute folders whose entries are images. */
+  readonly directories: readonly string[];
+  /** Absolute: where they are unpacked. Absent: the usual place. */
+  readonly unpackedDir?: string | undefined;
+  readonly maxBytes: number;
+  readonly unusedAfterMs: number;
+  /** Program and arguments that run src/embedded/images/unpacker/main. Paths absolute. */
+  readonly unpackerCommand: readonly string[];
 }
 
 /** An instance whose process the spawner has, or soon will. */
@@ -34,6 +49,11 @@ interface Known {
   unwanted: boolean;
   /** Until it is reported available: then its record may move. */
   record: InstanceRecord | undefined;
+  /** The key of its image, which is held for it. */
+  image?: string;
+  /** Its image is being made ready: the spawner has not heard of it yet. */
+  preparing?: boolean;
+  over?: boolean;
 }
 
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
@@ -43,6 +63,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #options: EmbeddedDriverOptions;
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
+  readonly #images: Images;
   readonly #known = new Map<InstanceId, Known>();
   readonly #ending = new Set<Promise<void>>();
   #report: (fact: InstanceFact) => void = () => {};
@@ -53,6 +74,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#log = options.log;
     const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation = 'auto', logs } = options;
     this.#logs = new LogFiles(pathsOf(options.dataDir).logs);
+    this.#images = imagesOf(options);
     this.#client = new SpawnerClient({
       process: { dataDir: options.dataDir, command: options.spawnerEntry.command },
       config: { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation, logs },
@@ -78,14 +100,19 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#report = report;
     await this.#client.start();
     await Promise.all(this.#ending);
+    await this.#images.start();
   }
 
   check(definition: InstanceDefinition): void {
     const [container, ...others] = definition.containers;
     if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
-    if (container.image !== 'host') {
-      throw new DefinitionRefused(`spec.containers[0].image: the embedded driver has only the image "host", not "${container.image}"`);
-    }
+    const refusal = this.#images.refusalOf(container.image);
+    if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
+    if (container.image !== 'host' && this.#options.isolation === 'none') throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
+  }
+
+  expect(definition: InstanceDefinition): void {
+    for (const { image } of definition.containers) if (image !== 'host') this.#images.expect(image);
   }
 
   async launch({ record: unborn, definition }: Birth): Promise<InstanceRecord> {
@@ -96,7 +123,14 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const known: Known = { vitals: { kind: 'starting' }, reported: true, ordered: true, unwanted: false, record };
     this.#known.set(id, known);
     this.#report({ id, record, vitals: known.vitals });
-    const outcome = await this.#client.startInstance(id, definition).catch((error: unknown) => {
+    const terms = await this.#termsOf(definition, known).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    // Its start took too long for somebody, and it was ended meanwhile.
+    if (this.#known.get(id) !== known) return record;
+    if (typeof terms === 'string') {
+      this.#fact(id, { kind: 'gone', exitCode: null, reason: terms });
+      return record;
+    }
+    const outcome = await this.#client.startInstance(id, terms).catch((error: unknown) => {
       throw new OutcomeUnknown('the daemon stops: the instance may or may not start', { cause: error });
     });
     known.ordered = false;
@@ -151,7 +185,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   /** The spawner ends with the daemon; sandboxes stay. */
   async stop(): Promise<void> {
     this.#report = () => {};
-    await this.#client.stop();
+    await Promise.all([this.#client.stop(), this.#images.stop()]);
   }
 
   async #birth(unborn: Birth['record'], definition: InstanceDefinition): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
@@ -164,15 +198,29 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
   }
 
+  /** With its image, which is then held for it. Rejects where that can't be had. */
+  async #termsOf(definition: InstanceDefinition, known: Known): Promise<StartTerms> {
+    const [container] = definition.containers;
+    if (!container || container.image === 'host') return { definition };
+    known.preparing = true;
+    const image = await this.#images.prepare(container.image);
+    known.preparing = false;
+    if (known.over) this.#images.release(image.key);
+    else known.image = image.key;
+    return { definition: { ...definition, containers: [withImageConfig(container, image)] }, image };
+  }
+
   #end(id: InstanceId): void {
     const known = this.#known.get(id);
     if (known) known.unwanted = true;
-    this.#client.kill(id);
+    if (known?.preparing) this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended while its image was made ready' });
+    else this.#client.kill(id);
   }
 
   /** What the spawner has, against what is known: differences are reported, and processes without a record ended. */
   #reconcile(instances: readonly InstanceReport[]): void {
     const listed = new Map(instances.map((report) => [report.id, report.vitals]));
+    for (const { id, image } of instances) this.#holdImage(id, image);
     for (const [id, known] of this.#known) {
       const vitals = listed.get(id) ?? (known.ordered ? known.vitals : { kind: 'gone' as const, exitCode: null, reason: 'its process is gone' });
       this.#fact(id, vitals);
@@ -183,6 +231,14 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       this.#log.warn({ id }, 'a process without a record is ended');
       this.#client.kill(id);
     }
+  }
+
+  /** Of a sandbox that was found running. */
+  #holdImage(id: InstanceId, key: string | undefined): void {
+    const known = this.#known.get(id);
+    if (!known || key === undefined || known.image !== undefined) return;
+    known.image = key;
+    this.#images.hold(key);
   }
 
   #fact(id: InstanceId, vitals: Vitals): void {
@@ -199,6 +255,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   /** The record is read again: it may have been claimed, released or retired since. */
   #ended(id: InstanceId, vitals: Vitals): void {
+    const known = this.#known.get(id);
+    if (known?.image !== undefined) this.#images.release(known.image);
+    if (known) known.over = true;
     this.#known.delete(id);
     const reported = this.#records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
@@ -208,3 +267,12 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     void reported.finally(() => this.#ending.delete(reported));
   }
 }
+
+const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: EmbeddedDriverOptions): Images => new Images({
+  directories: images?.directories ?? [],
+  folder: images?.unpackedDir ?? pathsOf(dataDir).images,
+  maxBytes: images?.maxBytes ?? 0,
+  unusedAfterMs: images?.unusedAfterMs ?? 0,
+  unpackerCommand: images?.unpackerCommand ?? [],
+  bwrapPath, clock, log,
+});

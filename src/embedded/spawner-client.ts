@@ -2,8 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
-import type { InstanceDefinition } from '../model/template.ts';
-import { PROTOCOL, type InstanceReport, type SpawnerConfig } from './spawner/protocol.ts';
+import { PROTOCOL, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
 import { connectSpawner, SpawnerUnusable, type SpawnerProcessOptions } from './spawner-process.ts';
 
@@ -67,11 +66,11 @@ export class SpawnerClient {
   }
 
   /** Repeated under the same id until a spawner has taken it, however many end meanwhile. */
-  async startInstance(id: string, definition: InstanceDefinition): Promise<'under-way' | 'full'> {
+  async startInstance(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     for (;;) {
       const link = await this.#connected(Number.POSITIVE_INFINITY);
       try {
-        return await link.start(id, definition);
+        return await link.start(id, terms);
       } catch (error) {
         if (!(error instanceof SpawnerLost) || this.#stopped) throw error;
       }

@@ -4,7 +4,7 @@ import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecR
 import type { Vitals } from '../model/sandbox.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
-import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage } from './spawner/protocol.ts';
+import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 
@@ -83,11 +83,11 @@ export class SpawnerLink {
   }
 
   /** Resolves once the order is under way; rejects with SpawnerLost when that isn't known. */
-  start(id: string, definition: Extract<DaemonMessage, { type: 'start' }>['definition']): Promise<'under-way' | 'full'> {
+  start(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
     return new Promise((settle, fail) => {
       const request = this.#number();
       this.#starts.set(request, { settle, fail });
-      this.#send({ type: 'start', request, id, definition });
+      this.#send({ type: 'start', request, id, ...terms });
     });
   }
 

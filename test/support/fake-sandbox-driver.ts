@@ -106,6 +106,8 @@ export class FakeSandboxDriver implements SandboxDriver {
     for (const id of this.#vitals.keys()) if (!known.has(id)) this.#vitals.delete(id);
   }
 
+  expect(): void {}
+
   check(definition: InstanceDefinition): void {
     if (definition.containers.length !== 1) throw new DefinitionRefused('spec.containers: exactly one is supported');
     if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');

@@ -92,12 +92,15 @@ export class Images {
     await Promise.allSettled([this.#housekeeping, ...[...this.#underWay.values()].map(({ work }) => work)]);
   }
 
-  /** Makes it ready in the background, and keeps it. What is wrong with it is logged now, and told whoever needs it later. */
+  /** Makes it ready in the background, and keeps it. What is wrong with it is logged, and told whoever needs it later. */
   expect(image: string): void {
     const reference = parseImageReference(image);
     if (!reference || reference.kind === 'host' || this.#expected.has(image) || this.#expected.size >= MAX_REMEMBERED) return;
     this.#expected.add(image);
-    this.prepare(image).then((ready) => this.release(ready.key), () => undefined); // logged already
+    this.prepare(image).then(
+      (ready) => this.release(ready.key),
+      (error: unknown) => this.#options.log.warn({ image, reason: error instanceof Error ? error.message : String(error) }, 'a template names an image that can not be used'),
+    );
   }
 
   /**
@@ -138,11 +141,10 @@ export class Images {
     const failed = this.#failed.get(image);
     if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now()) throw this.#unusable(image, failed.reason);
     if (this.#underWay.size >= MAX_AT_ONCE) throw this.#unusable(image, 'too many other images are being unpacked');
-    const work = this.#unpack(image, reference, source);
-    const entry = { stamp: source.stamp, work };
-    this.#underWay.set(image, entry);
-    const done = (): void => { if (this.#underWay.get(image) === entry) this.#underWay.delete(image); };
-    work.then(done, done);
+    const work: Promise<PreparedImage> = this.#unpack(image, reference, source).finally(() => {
+      if (this.#underWay.get(image)?.work === work) this.#underWay.delete(image);
+    });
+    this.#underWay.set(image, { stamp: source.stamp, work });
     return work;
   }
 
@@ -163,7 +165,7 @@ export class Images {
       return ready;
     } catch (error) {
       if (!(error instanceof UnpackFailed)) throw error;
-      log.warn({ image, reason: error.message, detail: error.detail }, 'an image can not be used');
+      log.warn({ image, reason: error.message, detail: error.detail }, 'an image could not be made ready');
       remember(this.#failed, image, { stamp: source.stamp, reason: error.message, until: clock.now() + FAILURE_MS });
       throw this.#unusable(image, error.message);
     }

@@ -51,7 +51,7 @@ export class Execution {
     this.#order = order;
     this.#events = events;
     const bytes = joinOrder({
-      init: place.init, bare: place.bare, cgroups: place.cgroups, cwd: order.cwd ?? place.workingDir,
+      init: place.init, user: place.user, bare: place.bare, cgroups: place.cgroups, cwd: order.cwd ?? place.workingDir,
       env: environmentOf(place.env, order.env ?? {}), argv: order.argv,
     });
     const child = spawn(launcherPath, ['join'], {

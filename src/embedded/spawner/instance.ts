@@ -6,7 +6,8 @@ import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import { environmentOf, type Rootfs } from './rootfs.ts';
+import type { ImageRoot, InsideIds, StartTerms } from './protocol.ts';
+import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -34,6 +35,8 @@ export interface InstanceDeps {
 /** Where a command joins. */
 export interface JoinPlace {
   readonly init: ProcessIdentity;
+  /** Absent: as ever. */
+  readonly user: InsideIds | undefined;
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
@@ -82,11 +85,11 @@ export class Instance {
   }
 
   /** Under way when it returns. Whatever fails is reported as `gone`. */
-  static start(id: string, definition: InstanceDefinition, deps: InstanceDeps): Instance {
+  static start(id: string, { definition, image }: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
     instance.#deadline = setTimeout(() => instance.#failStart('it did not start in time'), START_DEADLINE_MS);
     try {
-      instance.#start(definition);
+      instance.#start(definition, image);
     } catch (error) {
       instance.#failStart(error instanceof Error ? error.message : String(error));
     }
@@ -124,7 +127,12 @@ export class Instance {
   get place(): JoinPlace | undefined {
     if (this.#vitals.kind !== 'available' || !this.#note || !this.#init || this.#initGone || this.#killed) return undefined;
     const { cgroups, env, workingDir } = this.#note;
-    return { init: this.#init, cgroups, env, workingDir, bare: this.#held.bare };
+    return { init: this.#init, user: this.#note.image?.user, cgroups, env, workingDir, bare: this.#held.bare };
+  }
+
+  /** The key of its image, unless that is `host`. */
+  get image(): string | undefined {
+    return this.#note?.image?.key;
   }
 
   get isBare(): boolean {
@@ -148,7 +156,7 @@ export class Instance {
     return `${this.id}/outer`;
   }
 
-  #start(definition: InstanceDefinition): void {
+  #start(definition: InstanceDefinition, image: ImageRoot | undefined): void {
     const deps = this.#deps;
     const [container] = definition.containers;
     if (!container || definition.containers.length !== 1) throw new Error('exactly one container can be run');
@@ -168,12 +176,13 @@ export class Instance {
     const note = {
       id: this.id, bootId: deps.bootId, outer: launch.outer, uid: uid ?? process.getuid?.() ?? 0, cgroups,
       env: container.env, workingDir: container.workingDir,
+      ...(image ? { image: { key: image.key, user: image.user } } : {}),
     };
     this.#note = deps.bare ? this.#bareNote(note) : note;
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
     const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
-    launch.order({ bare, definition, container, rootfs: deps.rootfs, bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
+    launch.order({ bare, definition, container, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
   }
 
   /** With a folder on the host, which stands for the sandbox's home. */

@@ -1,9 +1,8 @@
 import type { Vitals } from '../../model/sandbox.ts';
-import type { InstanceDefinition } from '../../model/template.ts';
 import { removeHome } from './bare-homes.ts';
 import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
 import { isAlive } from './process-identity.ts';
-import type { InstanceReport } from './protocol.ts';
+import type { InstanceReport, StartTerms } from './protocol.ts';
 
 /** Starts that wait for their turn, at most. */
 const QUEUE_LIMIT = 4_096;
@@ -12,7 +11,7 @@ const NOBODY = { pid: 0, startTime: '0' };
 
 interface Waiting {
   readonly id: string;
-  readonly definition: InstanceDefinition;
+  readonly terms: StartTerms;
   readonly underWay: () => void;
 }
 
@@ -64,11 +63,11 @@ export class Instances {
   }
 
   /** Resolves once the launcher has its order, or the id is known already; false where too many wait. */
-  async start(id: string, definition: InstanceDefinition): Promise<boolean> {
+  async start(id: string, terms: StartTerms): Promise<boolean> {
     if (this.#instances.has(id) || this.#waiting.has(id)) return true;
     if (this.#waiting.size >= QUEUE_LIMIT) return false;
     await new Promise<void>((underWay) => {
-      this.#waiting.set(id, { id, definition, underWay });
+      this.#waiting.set(id, { id, terms, underWay });
       this.#next();
     });
     return true;
@@ -94,8 +93,8 @@ export class Instances {
   }
 
   list(): readonly InstanceReport[] {
-    const waiting = [...this.#waiting.keys()].map((id): InstanceReport => ({ id, vitals: { kind: 'starting' } }));
-    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals }) => ({ id, vitals }))];
+    const waiting = [...this.#waiting.values()].map(({ id, terms: { image } }): InstanceReport => ({ id, vitals: { kind: 'starting' }, ...(image ? { image: image.key } : {}) }));
+    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals, image }) => ({ id, vitals, ...(image === undefined ? {} : { image }) }))];
   }
 
   #next(): void {
@@ -104,7 +103,7 @@ export class Instances {
       if (!waiting) return;
       this.#waiting.delete(waiting.id);
       this.#starting += 1;
-      const instance = Instance.start(waiting.id, waiting.definition, this.#reporting());
+      const instance = Instance.start(waiting.id, waiting.terms, this.#reporting());
       this.#keep(instance);
       waiting.underWay();
       void instance.settled.then(() => {

@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } f
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from './process-identity.ts';
+import type { InsideIds } from './protocol.ts';
 
 /** What is known of an instance before it may run; enough to find it, join it and clean up after it. */
 export interface InstanceNote {
@@ -15,6 +16,8 @@ export interface InstanceNote {
   readonly workingDir: string;
   /** Of a bare sandbox alone: its folder on the host. */
   readonly home?: string;
+  /** Of a sandbox made from an image. */
+  readonly image?: { readonly key: string; readonly user: InsideIds };
 }
 
 /** Added once the main process runs: the namespace's init. */

@@ -1,5 +1,6 @@
 import { hostPath, type Bare } from './bare-homes.ts';
 import type { ProcessIdentity } from './process-identity.ts';
+import type { InsideIds } from './protocol.ts';
 import { INSIDE_ID, LAUNCHER_INSIDE } from './rootfs.ts';
 
 /** Orders to the launcher (native/README.md): NUL-terminated tokens, the last of which is `go`. */
@@ -20,6 +21,8 @@ export interface StartOrder {
 
 export interface JoinOrder {
   readonly init: ProcessIdentity;
+  /** Who the sandbox is, inside; absent: as without an image. */
+  readonly user?: InsideIds | undefined;
   /** Given: nothing isolates it. */
   readonly bare?: Bare | undefined;
   readonly cgroups: readonly string[];
@@ -41,7 +44,7 @@ export const startOrder = (order: StartOrder): Buffer => encode([
 export const joinOrder = (order: JoinOrder): Buffer => encode([
   ...(order.bare ? ['bare'] : []),
   'pid', String(order.init.pid), 'starttime', order.init.startTime,
-  ...insideIds(order.bare),
+  ...insideIds(order),
   ...each('cgroup', order.cgroups),
   'cwd', order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
   ...environment(order.env),
@@ -49,9 +52,9 @@ export const joinOrder = (order: JoinOrder): Buffer => encode([
 ]);
 
 /** A bare one's are the host's. */
-const insideIds = (bare: Bare | undefined): readonly string[] => {
-  const uid = bare?.uid ?? INSIDE_ID;
-  const gid = bare && bare.uid === process.getuid?.() ? process.getgid?.() ?? uid : uid;
+const insideIds = ({ bare, user }: JoinOrder): readonly string[] => {
+  const uid = bare?.uid ?? user?.uid ?? INSIDE_ID;
+  const gid = bare ? (bare.uid === process.getuid?.() ? process.getgid?.() ?? uid : uid) : user?.gid ?? INSIDE_ID;
   return ['insideuid', String(uid), 'insidegid', String(gid)];
 };
 

@@ -10,7 +10,7 @@ import type { IsolationLevel } from './cgroups.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -42,7 +42,7 @@ export type DaemonMessage =
   /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
   | { readonly type: 'leave' }
   | { readonly type: 'list'; readonly request: number }
-  | { readonly type: 'start'; readonly request: number; readonly id: string; readonly definition: InstanceDefinition }
+  | ({ readonly type: 'start'; readonly request: number; readonly id: string } & StartTerms)
   | { readonly type: 'kill'; readonly id: string }
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
@@ -51,6 +51,28 @@ export type DaemonMessage =
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
   /** Ends the command or hangs up the terminal. */
   | { readonly type: 'close'; readonly channel: number };
+
+export interface StartTerms {
+  readonly definition: InstanceDefinition;
+  /** Absent: `host`. */
+  readonly image?: ImageRoot | undefined;
+}
+
+/** What a sandbox sees in place of the machine's own /usr, and who it is inside. */
+export interface ImageRoot {
+  /** Names the image for as long as sandboxes of it live. */
+  readonly key: string;
+  /** bubblewrap's options. */
+  readonly system: readonly string[];
+  /** Names at the top of its file system below which nothing may be made. */
+  readonly taken: readonly string[];
+  readonly user: InsideIds;
+}
+
+export interface InsideIds {
+  readonly uid: number;
+  readonly gid: number;
+}
 
 export interface ExecOrder {
   readonly argv: readonly string[];
@@ -86,6 +108,8 @@ export type SpawnerMessage =
 export interface InstanceReport {
   readonly id: string;
   readonly vitals: Vitals;
+  /** Of an image that is not `host`: its key. */
+  readonly image?: string;
 }
 
 /** Short and stable: what names this data folder outside of it. */
@@ -105,6 +129,8 @@ export interface SpawnerPaths {
   readonly homes: string;
   /** Of what sandboxes print. */
   readonly logs: string;
+  /** Where images are unpacked unless configured otherwise: everyone may look into it. */
+  readonly images: string;
 }
 
 /** `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of the temporary one. */
@@ -115,5 +141,8 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
   // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be executed.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
-  return { socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs') };
+  return {
+    socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs'),
+    images: process.getuid?.() === 0 ? join('/var/lib', `${name}-images`) : join(dataDir, 'images'),
+  };
 };

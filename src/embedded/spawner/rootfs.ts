@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
+import type { ImageRoot, InsideIds } from './protocol.ts';
 
 /** Who the sandbox is, inside. */
 export const INSIDE_ID = 1_000;
@@ -20,13 +21,20 @@ const DEFAULT_ENV: Readonly<Record<string, string>> = {
 export const environmentOf = (...parts: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> =>
   Object.assign({}, DEFAULT_ENV, ...parts);
 
-/** The machine as sandboxes see it. */
+/** The machine, or an image, as sandboxes see it. */
 export interface Rootfs {
   /** The launcher's path on the host, readable to every host uid. */
   readonly launcher: string;
   /** bubblewrap's options for /usr, /etc and what points into them. */
   readonly system: readonly string[];
+  /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
+  readonly taken: readonly string[];
+  readonly user: InsideIds;
 }
+
+/** With an image in place of the machine's own. */
+export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
+  (image ? { launcher: own.launcher, system: image.system, taken: image.taken, user: image.user } : own);
 
 /**
  * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host uids of their own, so
@@ -49,6 +57,8 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   put(join(folder, 'launcher'), readFileSync(launcherPath), 0o755);
   return {
     launcher: join(folder, 'launcher'),
+    taken: ['usr', 'etc', 'proc', 'dev', 'bin', 'sbin', 'lib', 'lib64'],
+    user: { uid: INSIDE_ID, gid: INSIDE_ID },
     system: [
       '--ro-bind', '/usr', '/usr',
       ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => topLevel(name)),
@@ -77,14 +87,14 @@ const linkTimezone = (etc: string): void => {
 };
 
 /**
- * bubblewrap's options for an instance with the machine's own /usr: nothing outside /home/sandbox, /tmp and /dev/shm can
+ * bubblewrap's options for an instance: nothing outside /home/sandbox, /tmp and /dev/shm can
  * be written, and those are in memory, together at most half of the sandbox's.
  */
 export const bwrapOptions = (definition: InstanceDefinition, container: ContainerDefinition, rootfs: Rootfs): readonly string[] => {
   const part = (share: number): string => String(Math.floor(container.memoryBytes * share));
   return [
     '--unshare-all', ...(definition.network === 'host' ? ['--share-net'] : []),
-    '--unshare-user', '--disable-userns', '--uid', String(INSIDE_ID), '--gid', String(INSIDE_ID),
+    '--unshare-user', '--disable-userns', '--uid', String(rootfs.user.uid), '--gid', String(rootfs.user.gid),
     '--cap-drop', 'ALL', '--new-session', '--hostname', 'sandbox',
     ...rootfs.system,
     ...(definition.network === 'host' && existsSync('/etc/resolv.conf') ? ['--ro-bind', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
@@ -92,7 +102,7 @@ export const bwrapOptions = (definition: InstanceDefinition, container: Containe
     '--dev', '/dev', '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
     '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/tmp',
     '--size', part(1 / 4), '--perms', '0755', '--tmpfs', HOME,
-    ...workingFolder(container.workingDir),
+    ...workingFolder(container.workingDir, rootfs),
     '--ro-bind', rootfs.launcher, LAUNCHER_INSIDE,
     '--remount-ro', '/',
     '--chdir', container.workingDir,
@@ -111,8 +121,11 @@ const topLevel = (name: string): readonly string[] => {
   }
 };
 
-const GIVEN = /^\/(usr|etc|proc|dev|bin|sbin|lib|lib64)(\/|$)/;
-
-const workingFolder = (path: string): readonly string[] => (path === '/' || path === HOME || GIVEN.test(path) ? [] : ['--dir', path]);
+/** Made where nothing is that could lead it elsewhere. */
+const workingFolder = (workingDir: string, { taken }: Rootfs): readonly string[] => {
+  const path = posix.normalize(workingDir);
+  if (path === '/' || path === HOME) return [];
+  return !path.startsWith(`${HOME}/`) && taken.includes(path.split('/')[1] ?? '') ? [] : ['--dir', path];
+};
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

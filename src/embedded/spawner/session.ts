@@ -95,7 +95,7 @@ export class Session {
   }
 
   async #start(message: Extract<DaemonMessage, { type: 'start' }>): Promise<void> {
-    const taken = await this.#deps.instances.start(message.id, message.definition);
+    const taken = await this.#deps.instances.start(message.id, message);
     this.send({ type: 'started', request: message.request, outcome: taken ? 'under-way' : 'full' });
   }
 

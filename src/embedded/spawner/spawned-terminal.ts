@@ -38,7 +38,7 @@ export class SpawnedTerminal {
       {
         file: launcherPath, args: ['join'], cols: order.cols, rows: order.rows,
         order: joinOrder({
-          init: place.init, bare: place.bare, cgroups: place.cgroups, cwd: place.workingDir,
+          init: place.init, user: place.user, bare: place.bare, cgroups: place.cgroups, cwd: place.workingDir,
           env: environmentOf(place.env, { TERM: 'xterm-256color' }), argv: order.argv,
         }),
       },

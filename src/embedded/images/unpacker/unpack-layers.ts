@@ -119,7 +119,7 @@ class ArchiveReader {
   readonly #writer: Writer;
   readonly #extract: Extract = extract();
   readonly #finished: Promise<void>;
-  #failure: unknown;
+  #failure: Error | undefined;
 
   constructor(tree: ImageTree, writer: Writer) {
     this.#tree = tree;
@@ -154,8 +154,8 @@ class ArchiveReader {
       for (const step of this.#tree.apply(entry)) this.#writer.step(step);
       isFile = entry.kind === 'file';
     } catch (error) {
-      this.#failure ??= error;
-      this.#extract.destroy(error instanceof Error ? error : null);
+      this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      this.#extract.destroy(this.#failure);
       return;
     }
     content.on('data', (chunk) => { if (isFile && chunk instanceof Uint8Array) this.#writer.content(chunk); });
