@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { MAX_BATCH, type DatabaseEngine } from './database-engine.ts';
 import type { Call, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
+import { threadModule } from './thread-module.ts';
 
 /** Where calls are committed. What it was given is answered in order, or `failed` is called, once, and nothing more. */
 export interface DatabaseSeat {
@@ -83,7 +84,7 @@ export class ThreadSeat implements DatabaseSeat {
   #closing = false;
 
   constructor(options: EngineOptions, { answered, failed }: SeatListener) {
-    this.#worker = new Worker(workerModule(), { name: 'database', workerData: options });
+    this.#worker = new Worker(threadModule('./database-worker', import.meta.url), { name: 'database', workerData: options });
     this.#worker.on('message', (message: FromWorker) => {
       if ('kind' in message) failed(new Error(message.message));
       else answered(message);
@@ -104,15 +105,3 @@ export class ThreadSeat implements DatabaseSeat {
 
   #send(message: ToWorker): void { this.#worker.postMessage(message); }
 }
-
-/**
- * The worker beside this file: compiled as this one is. Sources that Node doesn't read itself need the TypeScript loader
- * registered inside the thread, which inherits none.
- */
-const workerModule = (): URL => {
-  if (!import.meta.url.endsWith('.ts')) return new URL('./database-worker.js', import.meta.url);
-  const source = new URL('./database-worker.ts', import.meta.url);
-  if ('typescript' in process.features && process.features.typescript !== false) return source;
-  return new URL(`data:text/javascript,import { register } from 'node:module';
-    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll('\n', ' '));
-};
