@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
   if (strcmp(mode, "join") == 0 && argc <= 3) return run_join(argv[2]);
   if (strcmp(mode, "watch") == 0 && argc == 2) return run_watch();
   if (strcmp(mode, "logs") == 0 && argc == 6) return run_logs(argv + 2);
-  fail("called as: launcher start | init [ARGV...] | join [FILE] | watch | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
+  if (strcmp(mode, "forward") == 0 && argc == 2) return run_forward();
+  fail("called as: launcher start | init [ARGV...] | join [FILE] | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS", 0);
 }
 
 void complain(const char *what, int error) {

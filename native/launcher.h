@@ -93,5 +93,6 @@ int run_init(char **argv);
 int run_join(const char *file);
 int run_watch(void);
 int run_logs(char **argv);
+int run_forward(void);
 
 #endif

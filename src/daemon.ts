@@ -6,6 +6,7 @@ import { policyOf } from './daemon-policy.ts';
 import type { RunnableDaemon } from './daemon-process.ts';
 import { openEmbedded, type Assembly } from './embedded-assembly.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
 import { renderDefinition } from './model/render-definition.ts';
@@ -21,6 +22,7 @@ import { getSandbox } from './operations/get-sandbox.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { loadTemplates } from './operations/load-templates.ts';
+import { openEndpoint } from './operations/open-endpoint.ts';
 import type { Operations } from './operations/operations.ts';
 import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
 import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
@@ -41,8 +43,10 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
   const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
+  const gateway = createGateway({ operations, log, clock, clusterId: config.clusterId });
+  const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
-    operations, log, clock, requests: coordination, upgrade: terminals.upgrade,
+    operations, log, clock, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
   });
 
@@ -63,7 +67,7 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       const { host, port } = await http.start(config.listen);
       return { address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
     },
-    stop: () => stopAll({ parts, supervisor, http, terminals }),
+    stop: () => stopAll({ parts, supervisor, http, terminals, gateway }),
   };
 };
 
@@ -98,7 +102,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     deleteApiKeyByName: deleteApiKeyByName(keys),
     claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, unsettled, background }),
     claimedUnder: claimedUnder({ ...common, unsettled }),
-    getSandbox: getSandbox(common),
+    getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
     setIdleTimeout: setIdleTimeout(common),
@@ -107,6 +111,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     followSandboxLogs: followSandboxLogs({ ...common, history }),
     createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
     openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
+    openEndpoint: openEndpoint(common),
     createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),
     getPool: getPool(common),
     listPools: listPools(common),
@@ -119,9 +124,10 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
   };
 };
 
-const stopAll = async ({ parts, supervisor, http, terminals }: { parts: Assembly; supervisor: Supervisor; http: HttpServer; terminals: TerminalUpgrades }) => {
+const stopAll = async ({ parts, supervisor, http, terminals, gateway }: { parts: Assembly; supervisor: Supervisor; http: HttpServer; terminals: TerminalUpgrades; gateway: Gateway }) => {
   const sandboxesLeft = supervisor.size;
   await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS)]);
+  gateway.stop();
   await supervisor.stop(STOP_GRACE_MS);
   await parts.stop();
   return { sandboxesLeft };

@@ -9,6 +9,8 @@ import { poolMachine, surplusOf, type PoolContext, type PoolEvent, type PoolInte
 import type { SandboxEvent, SandboxInput } from '../machines/sandbox-events.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
+import type { InstanceRecord } from '../model/sandbox.ts';
+import type { InstanceDefinition } from '../model/template.ts';
 import type { Outbox } from './outbox.ts';
 import { PoolIndex } from './pool-index.ts';
 import { shardOf } from './shards.ts';
@@ -174,7 +176,7 @@ export class PoolHost {
             id: this.#deps.newId(), poolUid: uid, poolName: record.name, poolOwner: record.owner, createdAt: now,
             updateRevision: record.updateRevision, cpu: definition.cpu, memory: definition.memory,
             containerImages: Object.fromEntries(definition.containers.map(({ name, image }) => [name, image])),
-            startupTimeoutMs: definition.startupTimeoutMs,
+            startupTimeoutMs: definition.startupTimeoutMs, ...endpointsOf(definition),
           },
         },
       });
@@ -206,6 +208,9 @@ export class PoolHost {
     this.send(uid, { type: 'REMOVED' });
   }
 }
+
+const endpointsOf = ({ endpoints, network }: InstanceDefinition): Pick<InstanceRecord, 'endpoints'> => endpoints
+  ? { endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, { port, scheme }]) => [name, { port, scheme, onHost: network === 'host' }])) } : {};
 
 /** What no replica holds: an intent that carries it is dropped. */
 export const LOST_LEASE: Lease = { epoch: 0, held: () => false };

@@ -109,6 +109,9 @@ export const ConfigSchema = z.strictObject({
     allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
       .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),
   }),
+  endpoints: z.strictObject({
+    mode: choice(['gateway', 'direct'], 'gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host\'s network.'),
+  }),
   defaultPool: z.strictObject({
     name: label('Pool that the first start makes for the tenant key.'),
     replicas: whole(0, 10_000, 'Its replicas.'),

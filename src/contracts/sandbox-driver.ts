@@ -28,6 +28,11 @@ export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
 }
 
+/** Nothing of the sandbox's took the connection; `message` says why. */
+export class PortUnreachable extends Error {
+  override readonly name = 'PortUnreachable';
+}
+
 export interface ExecRequest {
   readonly argv: readonly string[];
   readonly cwd?: string;
@@ -164,6 +169,12 @@ export interface SandboxDriver {
    * was given, or at an abort. Reads no faster than it is asked. Rejects with LogsGone; what `after` no place is counts as the beginning.
    */
   followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
+  /**
+   * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has the host's network, what
+   * another process listens on is refused. The stream obeys back-pressure both ways and ends with the sandbox. Rejects with
+   * PortUnreachable where nothing takes it, with InstanceGone, NotJoinable or OutcomeUnknown, or with the signal's reason.
+   */
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex>;
   stop(): Promise<void>;
 }
 

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
@@ -11,6 +12,7 @@ import { withImageConfig } from './images/image-command.ts';
 import { Images } from './images/images.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import { LogFiles } from './log-files.ts';
+import { Ports } from './ports.ts';
 import { pathsOf, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
@@ -64,6 +66,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
   readonly #images: Images;
+  readonly #ports: Ports;
   readonly #known = new Map<InstanceId, Known>();
   readonly #ending = new Set<Promise<void>>();
   #report: (fact: InstanceFact) => void = () => {};
@@ -83,6 +86,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       fact: (id, vitals) => this.#fact(id, vitals),
       connected: (instances) => this.#reconcile(instances),
     });
+    this.#ports = new Ports((id) => this.#client.forward(id));
   }
 
   describe(): DriverDescription {
@@ -182,6 +186,10 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
   }
 
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+    return this.#ports.dial(id, port, signal);
+  }
+
   /** The spawner ends with the daemon; sandboxes stay. */
   async stop(): Promise<void> {
     this.#report = () => {};
@@ -259,6 +267,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     if (known?.image !== undefined) this.#images.release(known.image);
     if (known) known.over = true;
     this.#known.delete(id);
+    this.#ports.forget(id);
     const reported = this.#records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
       (error: unknown) => this.#log.error({ id, error }, 'the end of a sandbox can not be reported: its record can not be read'),

@@ -90,6 +90,11 @@ export class SpawnerClient {
     return (this.#link ?? await this.#connected(PATIENCE_MS)).attach(id, request);
   }
 
+  /** The socket that leads to the sandbox's ports. */
+  async forward(id: string): Promise<string> {
+    return (this.#link ?? await this.#connected(PATIENCE_MS)).forward(id);
+  }
+
   async #connect(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const link = await this.#open();

@@ -45,6 +45,7 @@ export class SpawnerLink {
   readonly #reader = new FrameReader();
   readonly #lists = new Map<number, { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }>();
   readonly #starts = new Map<number, { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }>();
+  readonly #forwards = new Map<number, { settle: (socket: string) => void; fail: (error: Error) => void }>();
   readonly #running = new Map<number, Running>();
   readonly #attaching = new Map<number, Attaching>();
   readonly #terminals = new Map<number, TerminalChannel>();
@@ -88,6 +89,15 @@ export class SpawnerLink {
       const request = this.#number();
       this.#starts.set(request, { settle, fail });
       this.#send({ type: 'start', request, id, ...terms });
+    });
+  }
+
+  /** The socket that leads to the sandbox's ports. Rejects with InstanceGone or NotJoinable. */
+  forward(id: string): Promise<string> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#forwards.set(request, { settle, fail });
+      this.#send({ type: 'forward', request, id });
     });
   }
 
@@ -169,6 +179,8 @@ export class SpawnerLink {
       case 'unusable': return this.#greeting?.fail(new SpawnerUnusable(message.reason));
       case 'listed': this.#lists.get(message.request)?.settle(message.instances); this.#lists.delete(message.request); return;
       case 'started': this.#starts.get(message.request)?.settle(message.outcome); this.#starts.delete(message.request); return;
+      case 'forwarded': this.#forwards.get(message.request)?.settle(message.socket); this.#forwards.delete(message.request); return;
+      case 'unreachable': this.#forwards.get(message.request)?.fail(message.gone ? new InstanceGone(message.reason) : new NotJoinable(message.reason)); this.#forwards.delete(message.request); return;
       case 'fact': return this.#events.fact(message.id, message.vitals);
       case 'attached': return this.#attached(message.channel);
       case 'refused': return this.#refused(message);
@@ -211,9 +223,9 @@ export class SpawnerLink {
     this.#socket.destroy();
     const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
     this.#greeting?.fail(error);
-    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
+    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#forwards.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
-    for (const map of [this.#lists, this.#starts, this.#running, this.#attaching, this.#terminals]) map.clear();
+    for (const map of [this.#lists, this.#starts, this.#forwards, this.#running, this.#attaching, this.#terminals]) map.clear();
     this.#events.lost();
   }
 }

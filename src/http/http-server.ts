@@ -8,6 +8,7 @@ import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { EventStreams } from './event-streams.ts';
+import { isUnhurried, type Gateway } from './gateway.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
 import { UnreadAnswers } from './unread-answers.ts';
@@ -40,6 +41,8 @@ export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
   readonly clock: Clock;
   readonly requests: AppDeps['requests'];
   readonly limits?: Partial<HttpLimits>;
+  /** Answers requests to endpoints of sandboxes. */
+  readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
@@ -67,7 +70,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const onRequest: RequestListener = (request, response) => {
     if (stopping) response.shouldKeepAlive = false;
     inFlight.add(request, response);
-    void handle(request, response).finally(() => {
+    const { gateway } = deps;
+    const handled = gateway?.takes(request) ? gateway.answer(request, response, { stopping }) : handle(request, response);
+    void handled.finally(() => {
       inFlight.settled(response);
       unread.follow(response);
     });
@@ -203,6 +208,7 @@ const ABORT_GRACE_MS = 2_000;
 
 /** Bytes that are no request, or not one in time. Where an answer to an earlier request is under way, nothing may be written in between. */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isUnhurried(socket)) return;
   const pending = inFlight.of(socket);
   if (error.code === 'ECONNRESET' || pending?.response.headersSent === true || pending?.request.complete === true) {
     return void socket.destroy();

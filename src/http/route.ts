@@ -41,6 +41,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly body: B;
   readonly query: Q;
   readonly params: P;
+  /** The URL of this API as the client knows it, without a slash at its end. */
+  readonly base: () => string;
   /** Aborts when the client goes away before it is answered. */
   readonly signal: () => AbortSignal;
   /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */

@@ -64,6 +64,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const request: Request = {
     caller, params, query, body, mark: undefined,
     signal: () => abortOf(context),
+    base: () => baseOf(context),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
     ifMatch: row.method === 'PUT' && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
     ...negotiation(context),
@@ -167,6 +168,17 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
     return typeof liked === 'string' ? liked : first;
   },
 });
+/** By the Host that the client named, and under `/v1` where it asked there. */
+const baseOf = ({ req, path }: Context): string => {
+  const { localAddress = '', localPort = 0 } = req.socket;
+  const own = `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+  const scheme = 'encrypted' in req.socket ? 'https' : 'http';
+  const host = req.headers.host ?? '';
+  const known = HOST.test(host) && URL.canParse(`${scheme}://${host}`) ? host : own;
+  return `${scheme}://${known}${BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? ''}`;
+};
+
+const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
 
 const abortOf = ({ res }: Context): AbortSignal => {
   const controller = new AbortController();

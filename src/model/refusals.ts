@@ -5,8 +5,9 @@
 export type RefusalCode =
   | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'INVALID_TOKEN' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
   | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
-  | 'CLUSTER_NOT_FOUND' | 'LOGS_GONE' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
-  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'UNAVAILABLE'
+  | 'CLUSTER_NOT_FOUND' | 'LOGS_GONE' | 'ENDPOINT_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
+  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'TOO_MANY_CONNECTIONS'
+  | 'ENDPOINT_UNREACHABLE' | 'ENDPOINT_TIMEOUT' | 'UNAVAILABLE'
   | 'METHOD_NOT_ALLOWED' | 'PRECONDITION_FAILED' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_FLIGHT' | 'RATE_LIMITED'
   | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
 
@@ -117,6 +118,16 @@ export const tooManyStreams = (who: 'the sandbox has' | 'you have', limit: numbe
 
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
+
+export const tooManyConnections = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal('TOO_MANY_CONNECTIONS', `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`, { retryAfter: 1 });
+
+export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
+  new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
+
+/** Nothing of the sandbox's takes the connection, or what comes back is no HTTP. */
+export const endpointUnreachable = (why: string): Refusal => new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
+export const endpointTimeout = (why: string): Refusal => new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });

@@ -1,7 +1,9 @@
 import { parseDuration } from './durations.ts';
 import { parseQuantity } from './quantities.ts';
-import type { ContainerDefinition, InstanceDefinition, SandboxTemplateDocument } from './template.ts';
+import { renderProbe } from './readiness-probe.ts';
+import type { ContainerDefinition, EndpointDefinition, InstanceDefinition, SandboxTemplateDocument } from './template.ts';
 
+type Endpoints = NonNullable<SandboxTemplateDocument['spec']['endpoints']>;
 type Container = SandboxTemplateDocument['spec']['containers'][number];
 
 const DEFAULT_CPU = '1';
@@ -17,6 +19,7 @@ export const renderDefinition = (document: SandboxTemplateDocument): InstanceDef
   return {
     containers: spec.containers.map(renderContainer),
     network: spec.network ?? 'none',
+    ...(spec.endpoints && spec.endpoints.length > 0 ? { endpoints: renderEndpoints(spec.endpoints, spec.containers) } : {}),
     startupTimeoutMs: durationOr(spec.startupTimeout, DEFAULT_STARTUP_MS),
     idleTimeoutMs: durationOr(spec.idleTimeout, 0),
     maxLifetimeMs: durationOr(spec.maxLifetime, 0),
@@ -34,11 +37,26 @@ const renderContainer = (container: Container): ContainerDefinition => ({
   ...(container.image === 'host' ? {} : { given: givenIn(container) }),
   cpuCores: parseQuantity(cpuOf(container)) ?? 1,
   memoryBytes: Math.floor(parseQuantity(memoryOf(container)) ?? 0),
-  ports: Object.fromEntries((container.ports ?? []).map(({ name, containerPort }) => [name, containerPort])),
+  ports: portsOf([container]),
+  ...(container.readinessProbe ? { readinessProbe: renderProbe(container.readinessProbe, portIn(portsOf([container]))) } : {}),
 });
 
 const givenIn = ({ command, args, workingDir }: Container): NonNullable<ContainerDefinition['given']> =>
   ({ ...(command ? { command } : {}), ...(args ? { args } : {}), ...(workingDir === undefined ? {} : { workingDir }) });
+
+const renderEndpoints = (endpoints: Endpoints, containers: readonly Container[]): Record<string, EndpointDefinition> => {
+  const named = portsOf(containers);
+  return Object.fromEntries(endpoints.map(({ name, port: reference, scheme = 'http', readinessProbe }): [string, EndpointDefinition] => {
+    const port = portIn(named)(reference) ?? 0; // the document was checked
+    return [name, { port, scheme, ...(readinessProbe ? { readinessProbe: renderProbe(readinessProbe, portIn(named, port)) } : {}) }];
+  }));
+};
+
+const portsOf = (containers: readonly Container[]): Record<string, number> =>
+  Object.fromEntries(containers.flatMap(({ ports = [] }) => ports.map(({ name, containerPort }) => [name, containerPort])));
+
+const portIn = (named: Readonly<Record<string, number>>, otherwise?: number) => (reference: string | number | undefined): number | undefined =>
+  typeof reference === 'number' ? reference : reference === undefined ? otherwise : named[reference];
 
 const cpuOf = ({ resources }: Container): string => resources?.limits?.cpu ?? resources?.requests?.cpu ?? DEFAULT_CPU;
 const memoryOf = ({ resources }: Container): string => resources?.limits?.memory ?? resources?.requests?.memory ?? DEFAULT_MEMORY;

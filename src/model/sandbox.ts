@@ -1,6 +1,6 @@
 import type { InstanceId, Revision } from './identifiers.ts';
 import type { RequestMark } from './request-mark.ts';
-import type { InstanceDefinition } from './template.ts';
+import type { Endpoint, InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
 /** On the wire; `Completed` is a finished sandbox. */
@@ -47,10 +47,15 @@ export interface InstanceRecord {
   readonly cpu: string;
   readonly memory: string;
   readonly containerImages: Readonly<Record<string, string>>;
+  /** By name; absent: none. */
+  readonly endpoints?: Readonly<Record<string, InstanceEndpoint>>;
   readonly startupTimeoutMs: number;
   readonly claim?: Claim;
   readonly end?: End;
 }
+
+/** `onHost`: the port is one of the host's. */
+export interface InstanceEndpoint extends Endpoint { readonly onHost: boolean }
 
 /** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
 export interface Birth {

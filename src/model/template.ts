@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from './durations.ts';
 import { DNS_LABEL_FORM, isDnsLabel, type Revision } from './identifiers.ts';
 import { parseQuantity } from './quantities.ts';
+import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type ReadinessProbeDocument } from './readiness-probe.ts';
 
 /**
  * The `SandboxTemplate` document (`apiVersion: sandpool.dev/v1alpha1`), strict: an unknown field is a fault. Resource
@@ -34,6 +35,15 @@ const ContainerSchema = z.strictObject({
   workingDir: absolutePath.optional(),
   resources: z.strictObject({ requests: Resources.optional(), limits: Resources.optional() }).optional(),
   ports: z.array(z.strictObject({ name: label, containerPort: z.int().min(1).max(65_535) })).max(16).optional(),
+  readinessProbe: ReadinessProbeSchema.optional(),
+});
+
+const EndpointSchema = z.strictObject({
+  name: label,
+  port: PortReference,
+  /** How the port is spoken to; of https the certificate is not checked. */
+  scheme: z.enum(['http', 'https']).optional(),
+  readinessProbe: ReadinessProbeSchema.optional(),
 });
 
 export const SandboxTemplateSchema = z.strictObject({
@@ -47,8 +57,45 @@ export const SandboxTemplateSchema = z.strictObject({
     idleTimeout: duration.optional(),
     maxLifetime: duration.optional(),
     network: z.enum(['none', 'host']).optional(),
+    endpoints: z.array(EndpointSchema).max(16).optional(),
+  }).superRefine((spec, context) => {
+    for (const { path, message } of portFaults(spec)) context.addIssue({ code: 'custom', path: [...path], message });
   }),
 });
+
+interface PortUsers {
+  readonly containers: readonly { readonly ports?: readonly { readonly name: string }[] | undefined; readonly readinessProbe?: ReadinessProbeDocument | undefined }[];
+  readonly endpoints?: readonly { readonly name: string; readonly port: string | number; readonly readinessProbe?: ReadinessProbeDocument | undefined }[] | undefined;
+}
+
+/** Names given twice, names that name no port, probes that lack one. */
+const portFaults = ({ containers, endpoints = [] }: PortUsers): readonly { readonly path: readonly (string | number)[]; readonly message: string }[] => {
+  const faults: { path: readonly (string | number)[]; message: string }[] = [];
+  const names = new Set<string>();
+  const look = (path: readonly (string | number)[], port: string | number | undefined, own: ReadonlySet<string>): void => {
+    if (typeof port === 'string' && !own.has(port)) faults.push({ path, message: 'must be a port from 1 to 65535, or the name of a port of the container' });
+  };
+  const lookAtProbe = (path: readonly (string | number)[], probe: ReadinessProbeDocument | undefined, terms: { own: ReadonlySet<string>; needed: boolean }): void => {
+    for (const kind of ['httpGet', 'tcpSocket'] as const) {
+      const action = probe?.[kind];
+      if (action && action.port === undefined && terms.needed) faults.push({ path: [...path, kind, 'port'], message: 'is required' });
+      look([...path, kind, 'port'], action?.port, terms.own);
+    }
+  };
+  containers.forEach(({ ports = [], readinessProbe }, index) => {
+    ports.forEach(({ name }, at) => {
+      if (names.has(name)) faults.push({ path: ['containers', index, 'ports', at, 'name'], message: 'is given twice' });
+      names.add(name);
+    });
+    lookAtProbe(['containers', index, 'readinessProbe'], readinessProbe, { own: new Set(ports.map(({ name }) => name)), needed: true });
+  });
+  endpoints.forEach(({ name, port, readinessProbe }, index) => {
+    if (endpoints.findIndex((other) => other.name === name) !== index) faults.push({ path: ['endpoints', index, 'name'], message: 'is given twice' });
+    look(['endpoints', index, 'port'], port, names);
+    lookAtProbe(['endpoints', index, 'readinessProbe'], readinessProbe, { own: names, needed: false });
+  });
+  return faults;
+};
 
 export type SandboxTemplateDocument = z.infer<typeof SandboxTemplateSchema>;
 
@@ -73,12 +120,25 @@ export interface ContainerDefinition {
   readonly cpuCores: number;
   readonly memoryBytes: number;
   readonly ports: Readonly<Record<string, number>>;
+  readonly readinessProbe?: ReadinessProbe;
+}
+
+/** A port that is published under a name. */
+export interface Endpoint {
+  readonly port: number;
+  readonly scheme: 'http' | 'https';
+}
+
+export interface EndpointDefinition extends Endpoint {
+  readonly readinessProbe?: ReadinessProbe;
 }
 
 /** What an instance is started from, rendered. */
 export interface InstanceDefinition {
   readonly containers: readonly ContainerDefinition[];
   readonly network: 'none' | 'host';
+  /** By name; absent: none. */
+  readonly endpoints?: Readonly<Record<string, EndpointDefinition>>;
   readonly startupTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxLifetimeMs: number;

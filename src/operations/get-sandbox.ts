@@ -2,7 +2,19 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Operations } from './operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
+import type { EndpointView } from './views.ts';
+
+export interface GetSandboxDeps {
+  readonly supervisor: Supervisor;
+  readonly clock: Clock;
+  /** `direct` shows the address of an endpoint that is on this machine's own network; all others are shown under the daemon. */
+  readonly endpointMode: 'gateway' | 'direct';
+}
 
 /** One live sandbox (operation `GET /sandboxes/{sandboxId}`); a finished one is not found. */
-export const getSandbox = (deps: { readonly supervisor: Supervisor; readonly clock: Clock }): Operations['getSandbox'] =>
-  async (caller, sandboxId) => viewOf(findSandbox(deps.supervisor, caller, sandboxId, { adminsToo: true }), deps.clock.now());
+export const getSandbox = ({ supervisor, clock, endpointMode }: GetSandboxDeps): Operations['getSandbox'] => async (caller, sandboxId) => {
+  const snapshot = findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
+  const endpoints = snapshot.status === 'Running' ? snapshot.context.record?.endpoints ?? {} : {};
+  const shown = Object.entries(endpoints).map(([name, { port, scheme, onHost }]): [string, EndpointView] => [name, { port, scheme, direct: onHost && endpointMode === 'direct' }]);
+  return { ...viewOf(snapshot, clock.now()), endpoints: Object.fromEntries(shown) };
+};

@@ -1,10 +1,11 @@
+import type { Duplex } from 'node:stream';
 import type { ExecOutcome, ExecRequest, LogBatch, LogLine, Terminal } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
 import type { Caller, Role } from '../model/tenant.ts';
-import type { Page, PageRequest, PoolView, SandboxView } from './views.ts';
+import type { Page, PageRequest, PoolView, SandboxDetailView, SandboxView } from './views.ts';
 
 /** Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
 export interface Operations {
@@ -28,7 +29,7 @@ export interface Operations {
    * it had another body.
    */
   readonly claimedUnder: (caller: Caller, mark: RequestMark) => SandboxView | undefined;
-  readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
+  readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
   readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
   /** Durable that it ends, when it resolves. The view's status is Stopping. */
   readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
@@ -40,6 +41,9 @@ export interface Operations {
   /** A single-use token of 30 seconds that opens a terminal. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
+
+  /** The way to an endpoint of the caller's running sandbox, by HTTP under `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal. */
+  readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint;
 
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
@@ -107,6 +111,19 @@ export interface OpenTerminal {
   readonly touch: () => void;
   readonly ended: Promise<void>;
   /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */
+  readonly close: () => void;
+}
+
+/** A way to an endpoint, open until it is closed; it counts against what sandbox and tenant may have open. */
+export interface OpenEndpoint {
+  readonly sandboxId: string;
+  readonly port: number;
+  readonly scheme: 'http' | 'https';
+  /** A connection of its own to the port. Rejects with a Refusal, such as ENDPOINT_UNREACHABLE, or the signal's reason. */
+  readonly dial: (signal: AbortSignal) => Promise<Duplex>;
+  /** Marks activity; cheap enough to be called with each chunk. */
+  readonly touch: () => void;
+  /** May be repeated. */
   readonly close: () => void;
 }
 

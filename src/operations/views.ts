@@ -26,6 +26,14 @@ export interface SandboxView {
   readonly idleExpiresAt: number | undefined;
 }
 
+/** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */
+export interface EndpointView { readonly port: number; readonly scheme: 'http' | 'https'; readonly direct: boolean }
+
+export interface SandboxDetailView extends SandboxView {
+  /** By name; none unless it is Running. */
+  readonly endpoints: Readonly<Record<string, EndpointView>>;
+}
+
 export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;

@@ -1,7 +1,9 @@
+import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import {
-  DefinitionRefused, InstanceGone, RecordConflict, type ExecRequest, type LogLine, type LogRequest, type SandboxDriver, type Terminal,
+  DefinitionRefused, InstanceGone, PortUnreachable, RecordConflict,
+  type ExecRequest, type LogLine, type LogRequest, type SandboxDriver, type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
@@ -10,6 +12,8 @@ import { rejection } from '../support/rejection.ts';
 
 export interface DriverUnderTest {
   readonly driver: SandboxDriver;
+  /** A main process that echoes what comes on a port; may take a moment to listen. */
+  readonly echoServer: (port: number) => readonly string[];
   /** Ends the driver and everything that it started. */
   close(): Promise<void>;
 }
@@ -33,6 +37,32 @@ const followed = async (driver: SandboxDriver, id: string, after: string, signal
   for await (const batch of driver.followLogs(id, after, signal)) lines.push(...batch.lines);
   return lines;
 };
+
+const reachable = async (driver: SandboxDriver, id: string, port: number): Promise<Duplex> => {
+  let found: Duplex | undefined;
+  await eventually(async () => {
+    found = await driver.dial(id, port, new AbortController().signal).catch((error: unknown) => {
+      if (!(error instanceof PortUnreachable)) throw error;
+      return undefined;
+    });
+    return found !== undefined;
+  }, 'the port is listened on');
+  if (!found) throw new Error('no connection');
+  return found;
+};
+
+const read = (stream: Duplex, length: number): Promise<Buffer> => new Promise((resolve) => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size < length) return;
+    stream.off('data', take).pause();
+    resolve(Buffer.concat(chunks));
+  };
+  stream.on('data', take).resume();
+});
 
 /** What every driver promises. `make` gives a fresh one, unwatched; `sh` need not run in it, only true, false, echo, cat. */
 export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnderTest>): void => {
@@ -226,6 +256,39 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await log.when(record.id, 'gone');
       await terminal.exit;
+    });
+
+    it('dials a port: a connection of its own each, bytes both ways', async () => {
+      const { id } = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
+      const [one, two] = [await reachable(driver, id, 7_000), await reachable(driver, id, 7_000)];
+      one.write('one');
+      two.write('two');
+      expect(String(await read(one, 3))).to.equal('one');
+      expect(String(await read(two, 3))).to.equal('two');
+      const long = Buffer.alloc(3 << 20, 'long');
+      one.write(long);
+      expect((await read(one, long.length)).equals(long)).to.equal(true);
+      one.destroy();
+      two.destroy();
+    });
+
+    it('rejects a dial of a port that nothing listens on with PortUnreachable, of what is not there with InstanceGone', async () => {
+      const { id } = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
+      const { signal } = new AbortController();
+      expect(await rejection(driver.dial(id, 7_001, signal))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains('7001');
+      expect(await rejection(driver.dial(v7(), 7_000, signal))).to.be.instanceOf(InstanceGone);
+      expect(await rejection(driver.dial(id, 7_000, AbortSignal.abort(new Error('no more'))))).to.have.property('message', 'no more');
+    });
+
+    it('ends the connections to an instance that ends', async () => {
+      const idle = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
+      const record = await driver.claim(idle.id, aClaim(), idle.revision);
+      const connection = await reachable(driver, record.id, 7_000);
+      const closed = new Promise<void>((resolve) => { connection.on('error', () => {}).once('close', resolve).resume(); });
+      await driver.release(record.id, { reason: 'deleted', exitCode: null });
+      await log.when(record.id, 'gone');
+      await closed;
+      expect(await rejection(driver.dial(record.id, 7_000, new AbortController().signal))).to.be.instanceOf(InstanceGone);
     });
   });
 };

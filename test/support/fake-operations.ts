@@ -1,9 +1,11 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
 import { type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import {
-  noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
+ endpointNotFound, endpointUnreachable,  noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
   sandboxNotFound, sandboxNotRunning, templateNotFound,
 } from '../../src/model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
@@ -88,7 +90,10 @@ export class FakeOperations implements Operations {
 
   readonly claimedUnder: Operations['claimedUnder'] = () => undefined;
 
-  readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => this.#sandbox(caller, sandboxId);
+  readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
+    ...this.#sandbox(caller, sandboxId),
+    endpoints: Object.fromEntries([...this.endpoints].map(([name, endpoint]) => [name, { ...endpoint, direct: false }])),
+  });
 
   readonly listSandboxes: Operations['listSandboxes'] = async (caller, filter, page) => {
     this.#fail();
@@ -145,6 +150,33 @@ export class FakeOperations implements Operations {
   };
 
   readonly openTerminal: Operations['openTerminal'] = async () => { throw sandboxNotFound(); };
+
+  /** What endpoints lead to, by name; every sandbox has them all. */
+  readonly endpoints = new Map<string, { readonly port: number; readonly scheme: 'http' | 'https' }>();
+  /** How often traffic marked activity, and how many endpoints are open. */
+  touched = 0;
+  opened = 0;
+
+  readonly openEndpoint: Operations['openEndpoint'] = (caller, sandboxId, name) => {
+    const view = this.#sandbox(caller, sandboxId);
+    if (view.status !== 'Running') throw sandboxNotRunning(view.status);
+    const endpoint = this.endpoints.get(name);
+    if (!endpoint) throw endpointNotFound([...this.endpoints.keys()]);
+    this.opened += 1;
+    let open = true;
+    return {
+      sandboxId, ...endpoint, touch: () => { this.touched += 1; },
+      dial: async (signal) => {
+        const socket = connect({ port: endpoint.port, host: '127.0.0.1', noDelay: true });
+        await once(socket, 'connect', { signal }).catch((error: unknown) => { throw endpointUnreachable(String(error)); });
+        return socket;
+      },
+      close: () => {
+        if (open) this.opened -= 1;
+        open = false;
+      },
+    };
+  };
 
   readonly createPool: Operations['createPool'] = async (caller, request) => {
     this.#fail();

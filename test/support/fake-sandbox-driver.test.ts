@@ -3,5 +3,5 @@ import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
 sandboxDriverSuite('the fake', async () => {
   const driver = new FakeSandboxDriver();
-  return { driver, close: () => driver.stop() };
+  return { driver, echoServer: (port: number) => ['echo-server', String(port)], close: () => driver.stop() };
 });

@@ -1,6 +1,6 @@
-import { Duplex } from 'node:stream';
+import { Duplex, PassThrough } from 'node:stream';
 import {
-  DefinitionRefused, InstanceGone,
+  DefinitionRefused, InstanceGone, PortUnreachable,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
-type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs';
+type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial';
 
 export interface FakeDriverOptions {
   /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
@@ -28,7 +28,7 @@ export interface FakeDriverOptions {
  * A working driver without processes, for whatever stands above it. Facts come on a later turn of the event loop, as
  * from a real one. Faults: `records.failNext(...)` for conflicts and unknown outcomes, `failNext` for any error,
  * `hold`/`letGo` for slowness. `true`, `false`, `echo` and `cat` can be executed; a terminal echoes what is typed. A main
- * process `echo` prints and ends; what others print is told by `logged`.
+ * process `echo` prints and ends, `echo-server PORT` takes connections; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
@@ -42,6 +42,8 @@ export class FakeSandboxDriver implements SandboxDriver {
   readonly #options: FakeDriverOptions;
   readonly #now: () => number;
   readonly #vitals = new Map<InstanceId, Vitals>();
+  readonly #argv = new Map<InstanceId, readonly string[]>();
+  readonly #connections = new Set<{ readonly id: InstanceId; readonly connection: Duplex }>();
   readonly #errors = new Map<Operation, Error[]>();
   readonly #held = new Map<Operation, { readonly released: Promise<void>; readonly letGo: () => void }>();
   #report: ((fact: InstanceFact) => void) | undefined;
@@ -80,6 +82,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   /** The process ends, by itself or at last. */
   end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited'): void {
     for (const terminal of this.terminals.filter((candidate) => candidate.instance === id)) terminal.close();
+    for (const held of this.#connections) if (held.id === id) { held.connection.destroy(); this.#connections.delete(held); }
     this.#vitals.delete(id);
     this.logged.changed();
     this.#later(id, { kind: 'gone', exitCode, reason });
@@ -119,6 +122,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.check(order.definition);
     const existing = await this.records.read(id);
     const record = existing?.record ?? await this.records.birth(order.record, order.definition);
+    this.#argv.set(id, order.definition.containers[0]?.argv ?? []);
     if (!this.#vitals.has(id)) {
       this.#set(id, { kind: 'starting' });
       if (this.#options.startsByItself ?? true) this.becomeAvailable(id);
@@ -184,6 +188,17 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
     return this.logged.follow(id, after, { signal, ended: () => !this.#vitals.has(id) });
+  }
+
+  async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+    await this.#enter('dial', id);
+    signal.throwIfAborted();
+    this.#mustRun(id);
+    const [program, listening] = this.#argv.get(id) ?? [];
+    if (program !== 'echo-server' || listening !== String(port)) throw new PortUnreachable(`port ${port}: nothing listens on it`);
+    const connection = new PassThrough();
+    this.#connections.add({ id, connection });
+    return connection;
   }
 
   async stop(): Promise<void> {

@@ -31,6 +31,15 @@ export interface JoinOrder {
   readonly argv: readonly string[];
 }
 
+export interface ForwardOrder {
+  readonly init: ProcessIdentity;
+  readonly bare?: Bare | undefined;
+  readonly cgroups: readonly string[];
+  /** Where its socket is to be. */
+  readonly folder: string;
+  readonly name: string;
+}
+
 export const startOrder = (order: StartOrder): Buffer => encode([
   ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
   ...each('cgroup', order.cgroups),
@@ -49,6 +58,13 @@ export const joinOrder = (order: JoinOrder): Buffer => encode([
   'cwd', order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
   ...environment(order.env),
   ...each('arg', order.argv),
+]);
+
+export const forwardOrder = (order: ForwardOrder): Buffer => encode([
+  ...(order.bare ? ['bare'] : []),
+  'pid', String(order.init.pid), 'starttime', order.init.startTime,
+  ...each('cgroup', order.cgroups),
+  ...each('arg', [order.folder, order.name]),
 ]);
 
 /** A bare one's are the host's. */

@@ -46,6 +46,7 @@ export type DaemonMessage =
   | { readonly type: 'kill'; readonly id: string }
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
+  | { readonly type: 'forward'; readonly request: number; readonly id: string }
   | { readonly type: 'resize'; readonly channel: number; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly channel: number; readonly name: string }
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
@@ -97,6 +98,9 @@ export type SpawnerMessage =
   /** The order is under way; `full`: it was not taken. */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
   | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
+  /** The socket that leads to the sandbox's ports, as long as it and this spawner live. */
+  | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
+  | { readonly type: 'unreachable'; readonly request: number; readonly gone: boolean; readonly reason: string }
   /** An `attach` succeeded. */
   | { readonly type: 'attached'; readonly channel: number }
   /** There is nothing to join, or joining failed: the channel is over. */
@@ -123,6 +127,8 @@ export interface SpawnerPaths {
   readonly socketFolder: string;
   readonly socket: string;
   readonly lock: string;
+  /** Sockets that lead to sandboxes' ports. The names in it are of 8 characters, so that a path in it is as long as the socket's. */
+  readonly forwards: string;
   /** What sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
@@ -142,7 +148,8 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
   // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be executed.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
   return {
-    socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), lock: join(dataDir, 'spawner.lock'), rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs'),
+    socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), forwards: join(socketFolder, 'fwd'), lock: join(dataDir, 'spawner.lock'),
+    rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs'),
     images: process.getuid?.() === 0 ? join('/var/lib', `${name}-images`) : join(dataDir, 'images'),
   };
 };

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
+import { NothingThere, type Forwarders } from './forwarders.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
 import type { Instances } from './instances.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
@@ -12,6 +13,7 @@ export interface SessionDeps {
   /** The connection is over, its commands and terminals are closed. */
   readonly ended: (session: Session) => void;
   readonly instances: Instances;
+  readonly forwarders: Forwarders;
   readonly launcherPath: () => string;
 }
 
@@ -74,6 +76,7 @@ export class Session {
       case 'list': return this.send({ type: 'listed', request: message.request, instances: this.#deps.instances.list() });
       case 'start': return void this.#start(message);
       case 'kill': return void this.#deps.instances.kill(message.id);
+      case 'forward': return void this.#forward(message);
       case 'exec': return this.#exec(message);
       case 'attach': return this.#attach(message);
       case 'resize': return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
@@ -97,6 +100,14 @@ export class Session {
   async #start(message: Extract<DaemonMessage, { type: 'start' }>): Promise<void> {
     const taken = await this.#deps.instances.start(message.id, message);
     this.send({ type: 'started', request: message.request, outcome: taken ? 'under-way' : 'full' });
+  }
+
+  async #forward({ request, id }: Extract<DaemonMessage, { type: 'forward' }>): Promise<void> {
+    try {
+      this.send({ type: 'forwarded', request, socket: await this.#deps.forwarders.socketOf(id) });
+    } catch (error) {
+      this.send({ type: 'unreachable', request, gone: error instanceof NothingThere, reason: reasonOf(error) });
+    }
   }
 
   #exec(message: Extract<DaemonMessage, { type: 'exec' }>): void {

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import type { Vitals } from '../../model/sandbox.ts';
 import { BareHomes } from './bare-homes.ts';
 import { findCgroups, type Cgroups } from './cgroups.ts';
+import { Forwarders } from './forwarders.ts';
 import { HostUids } from './host-uids.ts';
 import type { InstanceDeps } from './instance.ts';
 import { Instances } from './instances.ts';
@@ -44,6 +45,7 @@ export class Spawner {
   readonly #homes: BareHomes;
   readonly #notes: Notes;
   readonly #instances: Instances;
+  readonly #forwarders: Forwarders;
   readonly #server: Server;
   readonly #log: SpawnerLog;
   #settled: Settled | undefined;
@@ -69,11 +71,17 @@ export class Spawner {
       parallel: () => this.#settled?.config.parallelStarts ?? 1,
       report: (id, vitals) => this.#report(id, vitals),
     });
+    this.#forwarders = new Forwarders({
+      folder: this.#paths.forwards,
+      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
+      placeOf: (id) => this.#instances.placeOf(id),
+    });
     this.#server = createServer((socket) => new Session(socket, {
       accept: (session, hello) => this.#accept(session, hello),
       leave: () => this.stop(),
       ended: (session) => this.#sessionEnded(session),
       instances: this.#instances,
+      forwarders: this.#forwarders,
       launcherPath: () => this.#settled?.rootfs.launcher ?? '',
     }));
   }
@@ -83,6 +91,7 @@ export class Spawner {
     const { socketFolder, socket } = this.#paths;
     makePrivate(socketFolder);
     rmSync(socket, { force: true });
+    this.#forwarders.prepare();
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(socket, resolve);
@@ -104,6 +113,7 @@ export class Spawner {
     this.#session?.close();
     this.#server.close();
     this.#settled?.watcher.stop();
+    this.#forwarders.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
     if (this.#instances.count === 0) {

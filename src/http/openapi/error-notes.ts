@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import {
-  adminRequired, apiKeyNotFound, apiKeyRequired, idempotencyInFlight, idempotencyKeyReused, invalidApiKey, invalidArgument, invalidToken, logsGone, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned,
-  poolToClaimNotFound, Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyStreams, tooManyTerminals,
+  adminRequired, apiKeyNotFound, apiKeyRequired, endpointNotFound, endpointTimeout, endpointUnreachable, idempotencyInFlight, idempotencyKeyReused,
+  invalidApiKey, invalidArgument, invalidToken, logsGone, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned, poolToClaimNotFound,
+  Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyConnections, tooManyStreams, tooManyTerminals,
   unavailable,
 } from '../../model/refusals.ts';
 import { edgeAnswer, errorAnswer, type EdgeCode, type ErrorBody, type ErrorCode } from '../error-table.ts';
@@ -97,6 +98,22 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   TOO_MANY_COMMANDS: { when: 'The sandbox has 64 commands under way.', example: said(tooManyCommands('the sandbox has', 64)) },
   TOO_MANY_STREAMS: {
     when: 'The sandbox has 16 followers of its logs, or the caller has 64, or 16 of events.', example: said(tooManyStreams('the sandbox has', 16)),
+  },
+  TOO_MANY_CONNECTIONS: {
+    when: 'The sandbox has 256 requests to its endpoints under way, or the tenant 1,024.', example: said(tooManyConnections('the sandbox has', 256)),
+  },
+  ENDPOINT_NOT_FOUND: {
+    when: 'The sandbox has no endpoint of this name; `detail.endpoints` names those that it has.',
+    detail: z.object({ endpoints: z.array(z.string()) }),
+    example: said(endpointNotFound(['web'])),
+  },
+  ENDPOINT_UNREACHABLE: {
+    when: 'Nothing of the sandbox takes the connection, or what comes back is no HTTP.',
+    example: said(endpointUnreachable('port 8000: nothing listens on it')),
+  },
+  ENDPOINT_TIMEOUT: {
+    when: 'The endpoint takes no connection in 5 s, gives no answer in 300 s, or takes nothing of the request for 60 s.',
+    example: said(endpointTimeout('it takes too long')),
   },
   REQUEST_HEADERS_TOO_LARGE: {
     when: 'The headers are larger than 16 KiB.', example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),

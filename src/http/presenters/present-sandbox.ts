@@ -1,7 +1,7 @@
 import type { ExecOutcome } from '../../contracts/sandbox-driver.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { podNameOf } from '../../model/identifiers.ts';
-import type { SandboxView } from '../../operations/views.ts';
+import type { SandboxDetailView, SandboxView } from '../../operations/views.ts';
 import type {
   ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxRecordWire, SandboxWire,
 } from '../schemas/sandboxes.ts';
@@ -18,8 +18,12 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   user: view.owner.user,
 });
 
-/** Of one sandbox. Nothing publishes a port yet, so its endpoints are none. */
-export const presentSandboxDetail = (view: SandboxView): SandboxDetailWire => ({ ...presentSandbox(view), endpoints: {} });
+/** Of one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at its end. */
+export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
+  ...presentSandbox(view),
+  endpoints: Object.fromEntries(Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) =>
+    [name, direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`])),
+});
 
 export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
   ...presentSandbox(view),

@@ -39,9 +39,9 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'getSandbox', method: 'GET', path: '/sandboxes/{sandboxId}',
     access: 'tenant', summary: 'Get a sandbox',
     params: SandboxPath, answers: { 200: SandboxDetailEnvelope }, versioned: true, refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params }) => {
+    handle: async ({ caller, params, base }) => {
       const view = await operations.getSandbox(caller, params.sandboxId);
-      return versioned(ok({ sandbox: presentSandboxDetail(view) }), view.revision);
+      return versioned(ok({ sandbox: presentSandboxDetail(view, base()) }), view.revision);
     },
   }),
   route({

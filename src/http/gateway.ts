@@ -1,0 +1,133 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
+import type { Operations } from '../operations/operations.ts';
+import { errorAnswer } from './error-table.ts';
+import { exchange, hasBody } from './gateway-exchange.ts';
+import { GatewayAgent } from './gateway-agent.ts';
+import { readTarget, type EndpointTarget } from './gateway-target.ts';
+import { ClientGone } from './request-body.ts';
+import { requestIdFrom } from './request-id.ts';
+import { upgradeEndpoint } from './gateway-upgrade.ts';
+
+export interface GatewayDeps {
+  readonly operations: Pick<Operations, 'authenticate' | 'openEndpoint'>;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/**
+ * The way to endpoints of sandboxes: `/sandboxes/{sandboxId}/endpoints/{name}/…`, any method, WebSocket too. Bodies go
+ * through as they come, in both directions, whatever their length. Refusals of our own are JSON as everywhere.
+ */
+export interface Gateway {
+  readonly takes: (request: IncomingMessage) => boolean;
+  /** Resolves when the exchange is over. Never rejects. */
+  readonly answer: (request: IncomingMessage, response: ServerResponse, options: { readonly stopping: boolean }) => Promise<void>;
+  /** Never throws. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Lets go of connections that are kept. */
+  readonly stop: () => void;
+}
+
+/** Bodies of requests to endpoints may take longer than those of the API. */
+const unhurried = new WeakSet<Duplex>();
+export const isUnhurried = (socket: Duplex): boolean => unhurried.has(socket);
+
+export const createGateway = (deps: GatewayDeps): Gateway => {
+  const agent = new GatewayAgent();
+
+  const answer: Gateway['answer'] = async (request, response, { stopping }) => {
+    const target = readTarget(request.url ?? '');
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const seen = { requestId, method: (request.method ?? '').slice(0, 32), target, startedAt: deps.clock.now() };
+    unhurried.add(request.socket);
+    try {
+      const endpoint = open(deps, { request, target, stopping });
+      try {
+        await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent });
+      } finally {
+        endpoint.close();
+      }
+      note(deps, seen, response.statusCode);
+    } catch (error) {
+      refuse(deps, { request, response, error, seen });
+    } finally {
+      unhurried.delete(request.socket);
+    }
+  };
+
+  const upgrade: Gateway['upgrade'] = (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    const target = readTarget(request.url ?? '');
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const seen = { requestId, method: 'UPGRADE', target, startedAt: deps.clock.now() };
+    const refused = (error: unknown): void => refuse(deps, { request, response, error, seen });
+    // What is no upgrade after all is an answer like any other, the last one on this connection.
+    response.shouldKeepAlive = false;
+    response.assignSocket(request.socket);
+    response.once('finish', () => request.socket.destroySoon());
+    try {
+      const endpoint = open(deps, { request, target, stopping: false });
+      upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent })
+        .then((status) => note(deps, seen, status), refused)
+        .finally(() => endpoint.close());
+    } catch (error) {
+      refused(error);
+    }
+  };
+
+  return { takes: (request) => readTarget(request.url ?? '') !== undefined, answer, upgrade, stop: () => agent.destroy() };
+};
+
+const open = ({ operations }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
+  if (stopping) throw unavailable('the daemon is stopping');
+  const key = request.headers['service-api-key'];
+  const caller = operations.authenticate(typeof key === 'string' ? key : undefined);
+  const { sandboxId, endpointName } = proven(target);
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
+  return operations.openEndpoint(caller, sandboxId, endpointName);
+};
+
+const proven = (target: EndpointTarget | undefined): EndpointTarget => {
+  if (!target) throw new Error('a request came to the gateway that is none of its own');
+  return target;
+};
+
+interface Seen {
+  readonly requestId: string;
+  readonly method: string;
+  readonly target: EndpointTarget | undefined;
+  readonly startedAt: number;
+}
+
+/** One line an exchange; never the path below the endpoint, a header or a body. */
+const note = ({ log, clock }: GatewayDeps, { requestId, method, target, startedAt }: Seen, status: number, errorCode?: string): void => {
+  const fields = {
+    requestId, method, path: target?.prefix.slice(0, 256), status, ...(errorCode === undefined ? {} : { errorCode }), durationMs: clock.now() - startedAt,
+  };
+  if (errorCode !== undefined) log.info(fields, 'endpoint refused');
+  else log.debug(fields, 'endpoint');
+};
+
+const refuse = (deps: GatewayDeps, { request, response, error, seen }: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly error: unknown; readonly seen: Seen }): void => {
+  if (error instanceof ClientGone || response.headersSent || response.destroyed) {
+    note(deps, seen, response.statusCode);
+    response.destroy();
+    return;
+  }
+  const { status, headers, body } = errorAnswer(error, seen.requestId);
+  if (body.errorCode === 'INTERNAL') deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
+  note(deps, seen, status, body.errorCode);
+  const text = JSON.stringify(body);
+  // What is left of the body is not waited for.
+  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, {
+    ...headers, 'X-Request-Id': seen.requestId, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+};
