@@ -85,6 +85,30 @@ wrong with the token, 403 \`FORBIDDEN\` for a web page of another origin (\`term
 409 \`SANDBOX_NOT_RUNNING\`, 429 \`TOO_MANY_TERMINALS\`, 503 \`UNAVAILABLE\`.
 `;
 
+export const endpoints = `
+## Endpoints
+
+A template names [endpoints](templates.md#endpoints): ports of its sandboxes that are served under the daemon. Whatever comes under
+\`/sandboxes/{sandboxId}/endpoints/{name}/\`, by any method and as WebSocket too, is forwarded to that port inside the
+sandbox, and the sandbox's answer comes back with its status. \`GET /sandboxes/{sandboxId}\` shows the URLs. The key is needed as
+everywhere, and the sandbox must be the caller's own and Running.
+
+- Bodies go through as they come, both ways, without a limit of length or time; a side that does not read stops the other one.
+  Trailers, \`Expect: 100-continue\` and streams of events work as they are. The sandbox's server gets \`Host: localhost:PORT\` and
+  the path behind the endpoint's name, unchanged; and \`X-Forwarded-For\`, \`-Proto\`, \`-Host\`, \`-Prefix\` and \`X-Request-Id\`.
+- Not forwarded: the key, cookies, what belongs to one connection (\`Connection\` and what it names), what proxies say
+  (\`Forwarded\`, \`X-Forwarded-*\` and \`X-Real-IP\` of the client). \`Authorization\` is the sandbox's own.
+- Not answered: \`Set-Cookie\`, and headers that would hold for the daemon's whole origin, such as \`Clear-Site-Data\`,
+  \`Alt-Svc\`, \`Strict-Transport-Security\`. Added: \`Content-Security-Policy: sandbox …\`, so that a page has an origin of its own.
+  A redirect to a path of the sandbox's own stays within the endpoint.
+- Traffic either way counts against the idle timeout; a connection without traffic does not. Connections end with the sandbox.
+- Without an answer for 300 s the request is answered 504; a side that takes nothing for 60 s is cut. A sandbox may have
+  256 requests and WebSockets under way, a tenant 1,024.
+
+Refused in the daemon's own words, with an error as everywhere: 401 and 404 as elsewhere, 404 \`ENDPOINT_NOT_FOUND\`,
+409 \`SANDBOX_NOT_RUNNING\`, 429 \`TOO_MANY_CONNECTIONS\`, 502 \`ENDPOINT_UNREACHABLE\`, 503 \`UNAVAILABLE\`, 504 \`ENDPOINT_TIMEOUT\`.
+`;
+
 export const errorBody = `
 ## Errors
 

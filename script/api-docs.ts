@@ -12,7 +12,7 @@ import { byStatus, errorCodesOf } from '../src/http/openapi/operation-errors.ts'
 import { OPERATION_NOTES } from '../src/http/openapi/operation-notes.ts';
 import type { Route } from '../src/http/route.ts';
 import type { Operations } from '../src/operations/operations.ts';
-import { conventions, errorBody, terminal } from './api-docs-prose.ts';
+import { conventions, endpoints, errorBody, terminal } from './api-docs-prose.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
 type Fields = ReadonlyMap<string, { readonly schema: Schema; readonly required: boolean }>;
@@ -33,6 +33,7 @@ export const apiPage = (): string => {
     '## Shapes',
     ...[...shapes].map(([name, schema]) => shapeText(name, schema)),
     terminal.trim(),
+    endpoints.trim(),
     errorBody.trim(),
     tableOf(['status', 'errorCode', 'when'], byStatus(Object.keys(ERROR_NOTES) as ErrorCode[]).map((code) =>
       [String(statusOf(code)), `\`${code}\``, ERROR_NOTES[code].when])),

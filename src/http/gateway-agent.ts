@@ -38,12 +38,12 @@ export class GatewayAgent extends Agent {
 }
 
 /** For the agent, or a request of its own. An endpoint of https is spoken to without looking at its certificate: who it is, is known. */
-export const connectEndpoint = ({ endpoint }: EndpointOptions, callback: (error: Error | null, stream: Duplex) => void): void => {
+export const connectEndpoint = ({ endpoint }: EndpointOptions, give: (error: Error | null, stream: Duplex) => void): void => {
   const failed = (error: unknown): void => {
     // Node's callback type has a stream at all times; beside an error it is not looked at.
-    callback(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);
+    give(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);
   };
   endpoint.dial(AbortSignal.timeout(DIAL_MS)).then((stream) => {
-    callback(null, endpoint.scheme === 'https' ? secure({ socket: stream, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }) : stream);
+    give(null, endpoint.scheme === 'https' ? secure({ socket: stream, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }) : stream);
   }, failed);
 };

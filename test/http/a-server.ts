@@ -20,8 +20,8 @@ export interface TestServer {
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
-export const aServer = async (given: Partial<HttpServerDeps> = {}): Promise<TestServer> => {
-  const operations = new FakeOperations();
+export const aServer = async (given: Partial<HttpServerDeps> & { readonly operations?: FakeOperations } = {}): Promise<TestServer> => {
+  const operations = given.operations ?? new FakeOperations();
   const log: LogLine[] = [];
   const keys = {
     tenant: await operations.key('blue', 'ada'), colleague: await operations.key('blue', 'bob'),

@@ -214,7 +214,7 @@ describe('launcher join', function () {
     const half = joinSandbox(workshop, own, { command: ['/work/script'] });
     const ended = await within(collect(half).end, 'the launcher ends');
 
-    expect(ended).to.include({ code: 125, stderr: 'launcher: called as: launcher start | init [ARGV...] | join [FILE] | watch | forward\n' });
+    expect(ended).to.include({ code: 125, stderr: 'launcher: called as: launcher start | init [ARGV...] | join [FILE] | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n' });
     const watching = joinSandbox(workshop, own, { command: ['/proc/self/exe', 'watch'] });
     await until(() => processesIn(own).some((pid) => commandLine(pid) === '/proc/self/exe watch'), 'the launcher runs inside');
     const seen = await exec(workshop, own, { command: ['sh', '-c', 'for p in /proc/[0-9]*; do grep -q watch $p/cmdline && readlink $p/exe && (: >>$p/exe) 2>&1; done; true'] });

@@ -46,8 +46,8 @@ export const checkDocumented = (method: string, target: string, answer: HttpAnsw
   if (problem !== undefined) throw new Error(`${method} ${target} answered what the document does not declare: ${answer.status} ${problem}\n${answer.text.slice(0, 2_000)}`);
 };
 
-/** What is open and no operation: the document itself, and the page that shows it. */
-const PAGES = /^\/(openapi\.json|docs(\/.*)?)$/;
+/** What is no operation: the document itself, the page that shows it, and what sandboxes answer. */
+const PAGES = /^\/(openapi\.json|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
 
 const patterns = documentedOperations.map((operation) =>
   ({ ...operation, pattern: new RegExp(`^${operation.path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));

@@ -47,7 +47,8 @@ const ABOUT = `
 Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are let pass, and each is named in a \`Warning\` header;
 known ones are checked. Fields without a value are left out of answers, and answers may get further fields later. Timestamps are
 ISO 8601 in UTC, durations text such as \`90s\`, \`30m\`, \`1h30m\`. Every error has the body
-\`{"error": "…", "errorCode": "…", "detail": {…}}\`. The terminal, a WebSocket, is told of in docs/api.md.`.trim();
+\`{"error": "…", "errorCode": "…", "detail": {…}}\`. The terminal, a WebSocket, and the endpoints of
+sandboxes, whose answers are the sandboxes' own, are told of in docs/api.md.`.trim();
 
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
+import { createGateway } from '../../src/http/gateway.ts';
+import type { HttpServerDeps } from '../../src/http/http-server.ts';
+import { FakeOperations } from '../support/fake-operations.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+/** A listening API with a gateway, and a running sandbox of the tenant's. */
+export interface GatewayUnderTest extends TestServer {
+  readonly id: string;
+  /** The key of the tenant. */
+  readonly key: string;
+  /** Makes `web` lead to what this answers. */
+  readonly serve: (answer: (...exchange: Parameters<RequestListener>) => unknown) => Promise<Server>;
+  /** Makes `web` lead to what does with bytes as it likes. */
+  readonly serveBytes: (take: (socket: Socket) => void) => Promise<TcpServer>;
+}
+
+export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = {}): Promise<GatewayUnderTest> => {
+  const operations = new FakeOperations();
+  const gateway = createGateway({ operations, log: quietLog, clock: operations.clock });
+  const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
+  const own = { ...server, operations };
+  const key = await operations.key('blue', 'ada');
+  const opened: (Server | TcpServer)[] = [];
+  const listening = async <T extends Server | TcpServer>(upstream: T): Promise<T> => {
+    upstream.listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    opened.push(upstream);
+    operations.endpoints.set('web', { port: (upstream.address() as AddressInfo).port, scheme: 'http' });
+    return upstream;
+  };
+  await operations.createPool(operations.authenticate(key), { name: 'default', templateName: 'default', replicas: 1, labels: {}, annotations: {} });
+  const { id } = await operations.claimSandbox(operations.authenticate(key), { poolName: 'default' });
+  return {
+    ...own, id, key,
+    serve: (answer) => listening(createServer((request, response) => void answer(request, response))),
+    serveBytes: (take) => listening(createTcpServer((socket) => { socket.on('error', () => {}); take(socket); })),
+    stop: async (graceMs) => {
+      gateway.stop();
+      for (const upstream of opened) {
+        if ('closeAllConnections' in upstream) upstream.closeAllConnections();
+        upstream.close();
+      }
+      await server.stop(graceMs);
+    },
+  };
+};
+
+export interface Asked {
+  readonly method?: string;
+  readonly headers?: OutgoingHttpHeaders | readonly string[];
+  readonly body?: Buffer | string;
+  readonly key?: string | undefined;
+}
+
+/** Sends a request to the endpoint and resolves with the answer's head; what comes then is read from it. */
+export const ask = async (under: GatewayUnderTest, path: string, { method = 'GET', headers = {}, body, key = under.key }: Asked = {}): Promise<IncomingMessage> => {
+  const request = httpRequest({
+    host: '127.0.0.1', port: under.port, method, path: `/sandboxes/${under.id}/endpoints/web${path}`, agent: false,
+    headers: { ...headers, ...(key === undefined ? {} : { 'SERVICE-API-KEY': key }) },
+  });
+  request.on('error', () => {});
+  request.end(body);
+  const [response]: IncomingMessage[] = await once(request, 'response') as IncomingMessage[];
+  if (!response) throw new Error('no answer');
+  return response;
+};
+
+export const textOf = async (response: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+};
