@@ -8,6 +8,7 @@ import { errorAnswer } from './error-table.ts';
 import { exchange, hasBody } from './gateway-exchange.ts';
 import { GatewayAgent } from './gateway-agent.ts';
 import { readTarget, type EndpointTarget } from './gateway-target.ts';
+import { localName } from './local-names.ts';
 import { ClientGone } from './request-body.ts';
 import { requestIdFrom } from './request-id.ts';
 import { upgradeEndpoint } from './gateway-upgrade.ts';
@@ -16,6 +17,8 @@ export interface GatewayDeps {
   readonly operations: Pick<Operations, 'authenticate' | 'openEndpoint'>;
   readonly log: Log;
   readonly clock: Clock;
+  /** A sandbox's id may carry it before a dot. */
+  readonly clusterId: string;
 }
 
 /**
@@ -83,14 +86,14 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
   return { takes: (request) => readTarget(request.url ?? '') !== undefined, answer, upgrade, stop: () => agent.destroy() };
 };
 
-const open = ({ operations }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
+const open = ({ operations, clusterId }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
   if (stopping) throw unavailable('the daemon is stopping');
   const key = request.headers['service-api-key'];
   const caller = operations.authenticate(typeof key === 'string' ? key : undefined);
   const { sandboxId, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
-  return operations.openEndpoint(caller, sandboxId, endpointName);
+  return operations.openEndpoint(caller, localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }), endpointName);
 };
 
 const proven = (target: EndpointTarget | undefined): EndpointTarget => {

@@ -20,7 +20,7 @@ export interface GatewayUnderTest extends TestServer {
 
 export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
-  const gateway = createGateway({ operations, log: quietLog, clock: operations.clock });
+  const gateway = createGateway({ operations, log: quietLog, clock: operations.clock, clusterId: 'local' });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };
   const key = await operations.key('blue', 'ada');
