@@ -10,7 +10,7 @@ import type { IsolationLevel } from './cgroups.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
