@@ -40,6 +40,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
   },
   {
+    name: 'cp', summary: 'Copies a file or a folder into a running sandbox or out of it',
+    load: async ({ action }) => (await import('./commands/cp.ts')).cpLeaf(action),
+  },
+  {
     name: 'wait', summary: 'Waits until a sandbox runs or has ended, or a pool is ready',
     load: async ({ serviceAction }) => (await import('./commands/wait.ts')).waitLeaf(serviceAction),
   },

@@ -1,0 +1,19 @@
+import { CliFailure } from '../failure.ts';
+
+/** One end of a copy: a path here, a path in a sandbox, or this process's own stream. */
+export type Place =
+  | { readonly kind: 'here'; readonly path: string }
+  | { readonly kind: 'sandbox'; readonly sandboxId: string; readonly path: string }
+  | { readonly kind: 'stream' };
+
+/** `ID:PATH`, `-`, or a path; a path here that looks like the first is written with `./` before it. */
+export const placeOf = (text: string): Place => {
+  if (text === '-') return { kind: 'stream' };
+  const [, sandboxId, path] = IN_SANDBOX.exec(text) ?? [];
+  if (sandboxId === undefined || path === undefined) return { kind: 'here', path: text };
+  if (path === '' || path.includes('\0')) throw new CliFailure(`there is no path after ${sandboxId}:`, [`such as ${sandboxId}:/tmp/note`]);
+  return { kind: 'sandbox', sandboxId, path };
+};
+
+/** An id is a UUID, with its cluster's name before it where there are several. */
+const IN_SANDBOX = /^((?:[a-z0-9-]{1,63}\.)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):([^]*)$/i;
