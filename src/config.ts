@@ -73,7 +73,7 @@ export const loadConfig = ({ argvOptions = {}, env = environment(), files = [DEF
     }));
   }
   if (faults.length > 0 || !parsed.success) throw new ConfigFaults(faults);
-  const given = settings.map((setting) => ({ setting, value: values.get(setting.path)?.value, origin: origins[setting.path] ?? '' }));
+  const given = settings.map((setting) => ({ setting, value: values.get(setting.path)?.value, origin: origins[setting.path] ?? 'default' }));
   return { config: parsed.data, origins, given };
 };
 
