@@ -3,7 +3,8 @@
 export const conventions = `
 # The REST API
 
-The daemon listens on \`127.0.0.1:8080\` unless [configured](configuration.md) otherwise, in plain HTTP.
+The daemon listens on \`127.0.0.1:8080\` unless [configured](configuration.md) otherwise, in plain HTTP or, with
+\`tls.certFile\`, in HTTPS.
 
 **The document.** \`GET /openapi.json\` is this API as OpenAPI 3.1, every operation with what it takes, answers and refuses;
 \`/docs\` shows it in a browser, without reaching any other host.

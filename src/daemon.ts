@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { Supervisor } from './actors/supervisor.ts';
 import type { Config } from './config.ts';
@@ -8,6 +9,7 @@ import { openEmbedded, type Assembly } from './embedded-assembly.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
+import type { TlsIdentity } from './http/listener.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
 import { renderDefinition } from './model/render-definition.ts';
 import type { Caller, Tenant } from './model/tenant.ts';
@@ -48,6 +50,8 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const http = createHttpServer({
     operations, log, clock, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
+    tls: readTls(config.tls), trustedProxies: config.trustedProxies,
+    limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
   return {
@@ -65,7 +69,7 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       const tenant = defaultTenant(config);
       await ensureFirstKeys({ dataDir: config.dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
       const { host, port } = await http.start(config.listen);
-      return { address: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
+      return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
     },
     stop: () => stopAll({ parts, supervisor, http, terminals, gateway }),
   };
@@ -132,6 +136,10 @@ const stopAll = async ({ parts, supervisor, http, terminals, gateway }: { parts:
   await parts.stop();
   return { sandboxesLeft };
 };
+
+/** Throws where a file can't be read. */
+const readTls = ({ certFile, keyFile }: Config['tls']): TlsIdentity | undefined =>
+  (certFile === undefined || keyFile === undefined ? undefined : { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') });
 
 const httpDate = (timestamp: string | undefined): string | undefined => (timestamp === undefined ? undefined : new Date(timestamp).toUTCString());
 

@@ -101,6 +101,16 @@ export const ConfigSchema = z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
     totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
   }),
+  tls: z.strictObject({
+    certFile: path('Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.').optional(),
+    keyFile: path('Private key (PEM) of the certificate.').optional(),
+  }).refine((group) => (group.certFile === undefined) === (group.keyFile === undefined), { path: ['keyFile'], error: 'must be set beside tls.certFile, and only then' }),
+  trustedProxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'must be an IP address or a CIDR range'), 'must be a list of IP addresses and CIDR ranges')
+    .meta({ description: 'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and Forwarded headers count.' }),
+  connections: z.strictObject({
+    most: whole(10, 1_000_000, 'Connections that are open at the same time.'),
+    mostPerAddress: whole(1, 1_000_000, 'Connections of one address (IPv6: one /64); trusted proxies are not counted.'),
+  }),
   deprecation: z.strictObject({
     sunset: z.iso.datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z').optional()
       .meta({ description: 'When deprecated operations are to go; told in their Sunset header.' }),

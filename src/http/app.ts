@@ -5,7 +5,7 @@ import type { Operations } from '../operations/operations.ts';
 import type { RequestState } from './context.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
-import { accessLog, errors, gate, requestId } from './middleware.ts';
+import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
 import type { Route } from './route.ts';
 import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
@@ -16,7 +16,7 @@ import { logRoutes } from './routes/log-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 
-export interface AppDeps extends Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
+export interface AppDeps extends Pick<RouterDeps, 'authenticate' | 'gate' | 'arriving' | 'streams'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
@@ -37,15 +37,15 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...apiKeyRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, requests, streams, clusterId = 'local', sunset }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, ...deps }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId());
   app.use(accessLog(log, clock));
   app.use(errors(log));
-  app.use(gate(stopping));
+  app.use(admit(stopping));
   const routes = routesOf(operations);
   app.use(pages(routes));
-  app.use(routerOf(routes, { operations, log, requests, streams, clusterId, sunset }));
+  app.use(routerOf(routes, { ...deps, log, clusterId, sunset }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

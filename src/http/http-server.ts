@@ -1,29 +1,36 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { invalidArgument } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
+import { ArrivingBodies } from './arriving-bodies.ts';
+import { clientAddresses } from './client-address.ts';
+import { ConnectionShares } from './connection-shares.ts';
+import { authenticateRequests } from './credentials.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { EventStreams } from './event-streams.ts';
 import { isUnhurried, type Gateway } from './gateway.ts';
+import { InFlightGate } from './in-flight-gate.ts';
+import { createListener, MAX_HEADER_BYTES, readyEvent, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
+import { Overload } from './overload.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
-export interface HttpLimits {
-  /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  /** Longer than a balancer in front keeps its own. */
-  readonly keepAliveTimeoutMs: number;
-  readonly maxConnections: number;
+export interface HttpLimits extends ListenerLimits {
+  /** Of one address; a trusted proxy has no such share. */
+  readonly maxConnectionsPerAddress: number;
+  /** Operations under way at once; more requests are turned away. */
+  readonly maxInFlight: number;
   /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
   readonly answerStallMs: number;
   /** What all answers that wait for their clients may hold together; the oldest are cut. */
   readonly maxUnreadBytes: number;
+  /** What all bodies that are still arriving may hold together; the oldest are refused. */
+  readonly maxArrivingBytes: number;
 }
 
 const DEFAULT_HTTP_LIMITS: HttpLimits = {
@@ -31,8 +38,11 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 65_000,
   maxConnections: 10_000,
+  maxConnectionsPerAddress: 2_500,
+  maxInFlight: 256,
   answerStallMs: 30_000,
   maxUnreadBytes: 256 * 1024 * 1024,
+  maxArrivingBytes: 128 * 1024 * 1024,
 };
 
 export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
@@ -43,6 +53,10 @@ export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
   readonly limits?: Partial<HttpLimits>;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsIdentity | undefined;
+  /** Addresses and CIDR ranges whose forwarding headers count. */
+  readonly trustedProxies?: readonly string[];
   /** Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
@@ -58,17 +72,22 @@ export interface HttpServer {
   stop(graceMs: number): Promise<void>;
 }
 
-const MAX_HEADER_BYTES = 16_384;
-
 export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
   let stopping = false;
   const inFlight = new InFlight();
   const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
-  const handle = createApp({ ...deps, streams, stopping: () => stopping }).callback();
+  const addresses = clientAddresses(deps.trustedProxies ?? []);
+  const gate = new InFlightGate(limits.maxInFlight);
+  const overload = new Overload(gate);
+  const handle = createApp({
+    ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
+    authenticate: authenticateRequests({ ...deps, addresses }), stopping: () => stopping,
+  }).callback();
   const onRequest: RequestListener = (request, response) => {
     if (stopping) response.shouldKeepAlive = false;
+    if (overload.turnsAway(request, response)) return;
     inFlight.add(request, response);
     const { gateway } = deps;
     const handled = gateway?.takes(request) ? gateway.answer(request, response, { stopping }) : handle(request, response);
@@ -77,23 +96,16 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
       unread.follow(response);
     });
   };
-  const server = createServer({
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs),
-    maxHeaderSize: MAX_HEADER_BYTES,
-    requireHostHeader: false,
-    noDelay: true,
-  }, onRequest);
-  server.maxConnections = limits.maxConnections;
+  const server = createListener(limits, deps.tls, onRequest);
+  const shares = new ConnectionShares({ most: limits.maxConnectionsPerAddress, isProxy: addresses.isProxy });
+  server.on('connection', (socket: Socket) => shares.admit(socket));
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitsContinue.add(request);
     onRequest(request, response);
   });
   server.on('checkExpectation', onRequest);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(error, socket, inFlight));
-  if (deps.upgrade) server.on('upgrade', handOver(server, inFlight, deps.upgrade));
+  if (deps.upgrade) server.on('upgrade', handOver({ server, inFlight, ready: readyEvent(deps.tls), upgrade: deps.upgrade }));
 
   return {
     server,
@@ -157,8 +169,14 @@ class InFlight {
 
 type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
 
-const handOver = (server: Server, inFlight: InFlight, upgrade: Upgrade): Upgrade => (request, socket, head) => {
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return declineUpgrade(server, request, socket, head);
+interface HandOver { readonly server: Server; readonly inFlight: InFlight; readonly ready: string; readonly upgrade: Upgrade }
+
+const handOver = ({ server, inFlight, ready, upgrade }: HandOver): Upgrade => (request, socket, head) => {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+    restoreRequest(request, socket, head);
+    server.emit(ready, socket);
+    return;
+  }
   inFlight.upgraded.add(socket);
   socket.once('close', () => inFlight.upgraded.delete(socket));
   upgrade(request, socket, head);
@@ -170,25 +188,14 @@ const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', '
  * Reads the request anew without its wish to change the protocol, as if it had never been said. (Java's HttpClient asks
  * for h2c with every request; Node takes each upgrade out of HTTP once anyone listens for upgrades.)
  */
-const declineUpgrade = (server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
   const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
     const name = request.rawHeaders[at] ?? '';
     if (!UPGRADE_HEADERS.has(name.toLowerCase())) lines.push(`${name}: ${request.rawHeaders[at + 1] ?? ''}`);
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
-  server.emit('connection', socket);
 };
-
-const startListening = (server: Server, listen: { readonly host: string; readonly port: number }) =>
-  new Promise<{ host: string; port: number }>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(listen.port, listen.host, () => {
-      server.off('error', reject);
-      const address = server.address() as AddressInfo;
-      resolve({ host: address.address, port: address.port });
-    });
-  });
 
 const stopServing = async (server: Server, inFlight: InFlight, graceMs: number): Promise<void> => {
   const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
@@ -213,6 +220,7 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InF
   if (error.code === 'ECONNRESET' || pending?.response.headersSent === true || pending?.request.complete === true) {
     return void socket.destroy();
   }
+  if (/^ERR_(SSL|TLS)/.test(error.code ?? '')) return void socket.destroy(); // there is no TLS to answer in
   endWithError(socket, answerTo(error.code));
 };
 

@@ -58,7 +58,7 @@ export const accessLog = (log: Log, clock: Clock) => async (context: Context, ne
 };
 
 /** Refuses what must not reach a route: requests without a Host, and all of them once the daemon stops. */
-export const gate = (stopping: () => boolean) => (context: Context, next: Next): Promise<void> => {
+export const admit = (stopping: () => boolean) => (context: Context, next: Next): Promise<void> => {
   if (stopping()) throw unavailable('the daemon is stopping');
   const { headers, httpVersion } = context.req;
   if (httpVersion === '1.1' && headers.host === undefined) throw invalidArgument('Host', 'the header is required');

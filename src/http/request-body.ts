@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Refusal } from '../model/refusals.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
+import type { ArrivingBodies } from './arriving-bodies.ts';
 import { parseStrictJson } from './strict-json.ts';
 
 /** Bytes of a body that are read; one more is 413. */
@@ -15,12 +16,12 @@ export class ClientGone extends Error {
  * type, encoded, or against the rules of strict-json. A body too large is read on, and dropped, for a short while, so
  * that the client gets to see the answer; the connection is then closed.
  */
-export const readJsonBody = async (request: IncomingMessage, response: ServerResponse): Promise<JsonBody> => {
+export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, arriving: ArrivingBodies): Promise<JsonBody> => {
   if (!hasBody(request)) return { value: {}, bytes: NO_BYTES };
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) await refuseTooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request, response, arriving);
   if (bytes.length === 0) return { value: {}, bytes };
   checkContentType(request);
   return { value: parseStrictJson(bytes), bytes };
@@ -53,16 +54,29 @@ const checkContentType = ({ headers }: IncomingMessage): void => {
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw unsupported('the body must be application/json in UTF-8');
 };
 
-const readBytes = (request: IncomingMessage, response: ServerResponse): Promise<Buffer> =>
+const readBytes = (request: IncomingMessage, response: ServerResponse, arriving: ArrivingBodies): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const settle = (): void => {
+      arriving.letGo(held);
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
     };
+    const held = {
+      refuse: (): void => {
+        settle();
+        response.shouldKeepAlive = false;
+        reject(unavailable('too many bodies are arriving too slowly; try again'));
+      },
+    };
+    const declared = Number(request.headers['content-length'] ?? Number.NaN);
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size <= MAX_BODY_BYTES) return void chunks.push(chunk);
+      if (size <= MAX_BODY_BYTES) {
+        chunks.push(chunk);
+        if (size !== declared) arriving.hold(held, chunk.length);
+        return;
+      }
       settle();
       refuseTooLarge(request, response).catch(reject);
     };

@@ -77,6 +77,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly deprecated?: Deprecation;
   /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT If-Match. */
   readonly versioned?: true;
+  /** It mostly waits, and bounds by itself how many of it are under way. */
+  readonly waits?: true;
   /** A POST heeds an Idempotency-Key unless it says so here. */
   readonly idempotencyKey?: 'ignored';
   /**

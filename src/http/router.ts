@@ -1,12 +1,14 @@
 import Router from '@koa/router';
 import { adminRequired, invalidArgument, Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
-import type { Operations } from '../operations/operations.ts';
 import { BASES } from './bases.ts';
+import type { ArrivingBodies } from './arriving-bodies.ts';
 import type { Context, RequestState } from './context.ts';
+import type { Authenticate } from './credentials.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams } from './event-streams.ts';
 import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
+import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import { PlainText } from './plain-text.ts';
 import { readQuery } from './query.ts';
@@ -16,7 +18,9 @@ import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
-  readonly operations: Operations;
+  readonly authenticate: Authenticate;
+  readonly gate: InFlightGate;
+  readonly arriving: ArrivingBodies;
   readonly streams: EventStreams;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
@@ -56,10 +60,10 @@ interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => r
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
-  const caller = row.access === 'open' ? undefined : authorize(row, deps.operations, context);
+  const caller = row.access === 'open' ? undefined : authorize(row, deps.authenticate, context);
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
-  const { value, bytes } = row.body ? await bodyOf(row, context) : NO_BODY;
+  const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
   const request: Request = {
     caller, params, query, body, mark: undefined,
@@ -71,7 +75,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   };
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
   if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
-  const answer = await row.handle(request);
+  const answer = await carryOut(row, deps, request);
   if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body);
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body);
   const text = JSON.stringify(answer.body);
@@ -115,9 +119,13 @@ const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Conte
       const answer = earlier(request, mark);
       return answer && written(answer);
     }),
-    carryOut: async () => written(await row.handle({ ...request, mark })),
+    carryOut: async () => written(await carryOut(row, deps, { ...request, mark })),
   });
 };
+
+/** One of the places that the gate has, unless the operation mostly waits. */
+const carryOut = (row: ServedRoute, { gate }: RouterDeps, request: Request): Promise<Answer> | Answer =>
+  row.waits || row.access === 'open' ? row.handle(request) : gate.pass(() => row.handle(request));
 
 const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
 
@@ -128,16 +136,15 @@ const withoutBase = (path: string): string => {
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
-const bodyOf = async ({ warningsOf }: ServedRoute, context: Context): Promise<JsonBody> => {
-  const body = await readJsonBody(context.req, context.res);
+const bodyOf = async ({ warningsOf }: ServedRoute, { arriving }: RouterDeps, context: Context): Promise<JsonBody> => {
+  const body = await readJsonBody(context.req, context.res, arriving);
   const warnings = warningsOf?.(body.value) ?? [];
   if (warnings.length > 0) context.set('Warning', [...warnings]);
   return body;
 };
 
-const authorize = (row: Route, operations: Operations, context: Context): Caller => {
-  const key = context.req.headers['service-api-key'];
-  const caller = operations.authenticate(typeof key === 'string' ? key : undefined);
+const authorize = (row: Route, authenticate: Authenticate, context: Context): Caller => {
+  const caller = authenticate(context.req);
   context.state.caller = caller;
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;

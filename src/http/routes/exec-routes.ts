@@ -12,7 +12,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'execInSandbox', method: 'POST', path: '/sandboxes/{sandboxId}/exec',
     access: 'tenant', summary: 'Run a command and wait for its end',
-    params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored',
+    params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored', waits: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
     deprecated: { since: EXEC_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
     handle: async ({ caller, params, body, signal }) => {

@@ -1,0 +1,48 @@
+import { createServer as createHttp, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+/** Certificate chain and private key, PEM. */
+export interface TlsIdentity { readonly cert: string; readonly key: string }
+
+export interface ListenerLimits {
+  /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** Longer than a balancer in front keeps its own. */
+  readonly keepAliveTimeoutMs: number;
+  readonly maxConnections: number;
+}
+
+export const MAX_HEADER_BYTES = 16_384;
+
+/** Speaks HTTP/1.1, over TLS 1.2 or later where it is given an identity. Throws where that is none. */
+export const createListener = (limits: ListenerLimits, tls: TlsIdentity | undefined, onRequest: RequestListener): Server => {
+  const options: ServerOptions = {
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(1_000, limits.headersTimeoutMs),
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requireHostHeader: false,
+    noDelay: true,
+  };
+  const server = tls
+    ? createHttps({ ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeoutMs, ALPNProtocols: ['http/1.1'] }, onRequest)
+    : createHttp(options, onRequest);
+  server.maxConnections = limits.maxConnections;
+  return server;
+};
+
+/** The event with which the server takes a connection that is ready for HTTP. */
+export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secureConnection' => (tls ? 'secureConnection' : 'connection');
+
+export const startListening = (server: Server, listen: { readonly host: string; readonly port: number }) =>
+  new Promise<{ host: string; port: number }>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(listen.port, listen.host, () => {
+      server.off('error', reject);
+      const address = server.address() as AddressInfo;
+      resolve({ host: address.address, port: address.port });
+    });
+  });

@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { BadKeys } from '../../src/http/bad-keys.ts';
+import { formatApiKey } from '../../src/model/api-key-text.ts';
+import { authenticate } from '../../src/operations/authenticate.ts';
+import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
+import { MemoryApiKeys } from '../support/memory-api-keys.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('rejected API keys', () => {
+  let server: TestServer;
+
+  beforeEach(async () => { server = await aServer(); });
+  afterEach(() => server.stop());
+
+  const unknown = formatApiKey({ keyId: 'aaaaaaaaaaaaaaaa', secret: 'b'.repeat(43) });
+
+  it('all get one body, whatever is wrong with them', async () => {
+    const expired = await server.operations.key('blue', 'ada', 'user', 0);
+    const good = server.tenant.key ?? '';
+    const wrongSecret = formatApiKey({ keyId: good.split('_')[1] ?? '', secret: 'c'.repeat(43) });
+    for (const key of ['x', 'spk_', unknown, unknown.slice(0, -1), `${unknown.slice(0, -1)}!`, expired, wrongSecret, `${good} `.repeat(2), '\u00ff']) {
+      const { status, text } = await server.anyone.get('/sandboxes', { key });
+      expect([key, status, text]).to.deep.equal([key, 401, '{"error":"invalid API key","errorCode":"INVALID_API_KEY"}']);
+    }
+  });
+
+  it('past 20 a minute from one address are told to wait, while good ones go on', async () => {
+    for (let n = 0; n < 20; n += 1) expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
+    server.operations.clock.time += 15_000;
+
+    const { status, headers, json } = await server.anyone.get('/sandboxes', { key: unknown });
+    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([429, '45', 'RATE_LIMITED']);
+    expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
+    expect((await server.anyone.get('/sandboxes')).status).to.equal(401); // no key is no rejected key
+    server.operations.clock.time += 45_000;
+
+    expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
+  });
+
+  it('are counted by the address that a trusted proxy forwards for', async () => {
+    const behind = await aServer({ trustedProxies: ['127.0.0.1'] });
+    const ask = async (address: string) => (await behind.anyone.get('/sandboxes', { key: unknown, headers: { 'X-Forwarded-For': address } })).status;
+    for (let n = 0; n < 20; n += 1) await ask('198.51.100.1');
+
+    expect([await ask('198.51.100.1'), await ask('198.51.100.2')]).to.deep.equal([429, 401]);
+    await behind.stop();
+  });
+
+  it('are not looked up where their checksum is wrong', () => {
+    const mirror = new ApiKeyMirror({ apiKeys: new MemoryApiKeys(), clock: new TestClock() });
+    const asked: string[] = [];
+    mirror.find = (keyId) => void asked.push(keyId);
+    const ask = authenticate({ apiKeys: mirror, pepper: Buffer.alloc(32), clock: new TestClock() });
+
+    for (const key of [`${unknown.slice(0, -1)}0`, `${unknown.slice(0, -1)}1`, unknown.replace('_b', '_c'), unknown.toUpperCase()]) {
+      if (key !== unknown) expect(() => ask(key), key).to.throw('invalid API key');
+    }
+    expect(asked).to.deep.equal([]);
+    expect(() => ask(unknown)).to.throw('invalid API key');
+    expect(asked).to.deep.equal(['aaaaaaaaaaaaaaaa']);
+  });
+
+  it('of ever new addresses push out the oldest window', () => {
+    const clock = new TestClock();
+    const badKeys = new BadKeys(clock);
+    for (let n = 0; n < 20; n += 1) badKeys.note('198.51.100.1');
+    for (let n = 0; n < 9_999; n += 1) badKeys.note(`2001:db8:${n.toString(16)}::1`);
+    expect(badKeys.note('198.51.100.1')).to.equal(60);
+    badKeys.note('2001:db8:ffff::1');
+
+    expect(badKeys.note('198.51.100.1')).to.equal(0);
+  });
+});

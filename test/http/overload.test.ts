@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { within } from '../support/a-daemon.ts';
+import { connectRaw, exchangeRaw, parseRaw } from '../support/http-client.ts';
+import { outcome } from '../support/fake-operations.ts';
+import { aServer } from './a-server.ts';
+
+const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+
+describe('more than the server can do at once', () => {
+  it('is turned away with 503 and Retry-After, while health is answered, and passes', async () => {
+    const server = await aServer({ limits: { maxInFlight: 2 } });
+    const { operations } = server;
+    const list = operations.listPools;
+    let go: () => void = () => {};
+    const held = new Promise<void>((resolve) => { go = resolve; });
+    let started = 0;
+    Object.assign(operations, { listPools: async (...call: Parameters<typeof list>) => { started += 1; await held; return list(...call); } });
+    const slow = [server.tenant.get('/sandboxpools'), server.tenant.get('/sandboxpools')];
+    await within(5_000, 'both are under way', () => started === 2 || undefined);
+
+    const refused = [await server.tenant.get('/sandboxpools'), await server.tenant.post('/sandboxes', { poolName: 'x' })];
+    for (const { status, headers, json } of refused) expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([503, '1', 'UNAVAILABLE']);
+    expect((await server.anyone.get('/healthz')).status).to.equal(200);
+    expect((await server.anyone.get('/v1/readyz')).status).to.equal(200);
+    go();
+
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200]);
+    expect((await server.tenant.get('/sandboxpools')).status).to.equal(200);
+    await server.stop();
+  });
+
+  it('is not reached by commands, which mostly wait, nor by bodies that drip', async () => {
+    const server = await aServer({ limits: { maxInFlight: 1 } });
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default' });
+    const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
+    let finish: () => void = () => {};
+    let started = 0;
+    server.operations.runExec = () => new Promise((resolve) => { started += 1; finish = () => resolve(outcome({})); });
+    const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, { command: 'sleep' });
+    await within(5_000, 'the command runs', () => started === 1 || undefined);
+    const drip = await connectRaw(server.port);
+    drip.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Length: 100\r\n\r\n{`);
+
+    expect((await server.tenant.get('/sandboxpools')).status).to.equal(200);
+    finish();
+    expect((await command).status).to.equal(200);
+    drip.socket.destroy();
+    await server.stop();
+  });
+
+  it('on one connection ends it: 32 requests may wait for their answers', async () => {
+    const server = await aServer();
+    const text = await exchangeRaw(server.port, GET.repeat(1_000));
+    const statuses = text.match(/HTTP\/1\.1 \d+/g) ?? [];
+
+    expect(statuses.slice(0, 32)).to.deep.equal(Array.from({ length: 32 }, () => 'HTTP/1.1 200'));
+    expect(statuses.slice(32)).to.deep.equal(['HTTP/1.1 503']);
+    await server.stop();
+  });
+
+  it('in turn is fine on one connection', async () => {
+    const server = await aServer();
+    const connection = await connectRaw(server.port);
+    for (let n = 0; n < 100; n += 1) {
+      connection.socket.write(GET);
+      await once(connection.socket, 'data');
+    }
+    expect(connection.received().match(/HTTP\/1\.1 200/g)).to.have.length(100);
+    connection.socket.destroy();
+    await server.stop();
+  });
+});
+
+describe('connections of one address', () => {
+  it('are cut past its share, and counted until they close', async () => {
+    const server = await aServer({ limits: { maxConnectionsPerAddress: 3 } });
+    const kept = [await connectRaw(server.port), await connectRaw(server.port), await connectRaw(server.port)];
+
+    expect(await (await connectRaw(server.port)).closed()).to.equal('');
+    kept[0]?.socket.destroy();
+    await within(5_000, 'its place is free', async () => {
+      const connection = await connectRaw(server.port);
+      connection.socket.write(GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+      return parseRaw(await connection.closed()).status === 200 || undefined;
+    });
+    for (const { socket } of kept) socket.destroy();
+    await server.stop();
+  });
+
+  it('have no share where it is a trusted proxy', async () => {
+    const server = await aServer({ limits: { maxConnectionsPerAddress: 1 }, trustedProxies: ['127.0.0.0/8'] });
+    const kept = [await connectRaw(server.port), await connectRaw(server.port)];
+
+    expect((await server.anyone.get('/healthz')).status).to.equal(200);
+    for (const { socket } of kept) socket.destroy();
+    await server.stop();
+  });
+});
+
+describe('bodies that are still arriving', () => {
+  it('hold so much together and no more: the oldest is refused', async () => {
+    const server = await aServer({ limits: { maxArrivingBytes: 100_000 } });
+    const begin = async () => {
+      const connection = await connectRaw(server.port);
+      connection.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n`);
+      connection.socket.write(' '.repeat(60_000));
+      return connection;
+    };
+    const oldest = await begin();
+    const younger = await begin();
+
+    const { status, headers, json } = parseRaw(await oldest.closed());
+    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([503, '1', 'UNAVAILABLE']);
+    younger.socket.write(`${' '.repeat(29_980)}{"poolName":"nope"} `);
+    await once(younger.socket, 'data');
+    expect(parseRaw(younger.received()).json.errorCode).to.equal('POOL_NOT_FOUND');
+    younger.socket.destroy();
+    await server.stop();
+  });
+});
