@@ -7,6 +7,7 @@ import { policyOf } from './daemon-policy.ts';
 import type { RunnableDaemon } from './daemon-process.ts';
 import { openEmbedded, type Assembly } from './embedded-assembly.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { clientsOf } from './http/clients.ts';
 import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
@@ -45,12 +46,13 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
   const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
-  const gateway = createGateway({ operations, log, clock, clusterId: config.clusterId });
+  const clients = clientsOf({ operations, clock, log, trustedProxies: config.trustedProxies });
+  const gateway = createGateway({ operations, clients, log, clock, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
     operations, log, clock, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
-    tls: readTls(config.tls), trustedProxies: config.trustedProxies,
+    tls: readTls(config.tls), clients,
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 

@@ -16,7 +16,7 @@ import { logRoutes } from './routes/log-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 
-export interface AppDeps extends Pick<RouterDeps, 'authenticate' | 'gate' | 'arriving' | 'streams'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
+export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

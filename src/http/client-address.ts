@@ -41,7 +41,7 @@ export const clientAddresses = (trustedProxies: readonly string[]): ClientAddres
       const hop = isProxy(request.socket.remoteAddress) ? hopsOf(request).at(-1) : undefined;
       const protocol = hop?.protocol ?? ('encrypted' in request.socket ? 'https' : 'http');
       const host = hop?.host ?? request.headers.host;
-      if (host !== undefined && HOST.test(host)) return `${protocol}://${host}`;
+      if (host !== undefined && HOST.test(host) && URL.canParse(`${protocol}://${host}`)) return `${protocol}://${host}`;
       const { localAddress = '127.0.0.1', localPort = 0 } = request.socket;
       return `${protocol}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
     },

@@ -3,6 +3,7 @@ import type { Clock } from '../contracts/clock.ts';
 import { endpointTimeout, endpointUnreachable, Refusal } from '../model/refusals.ts';
 import type { OpenEndpoint } from '../operations/operations.ts';
 import { flow } from './flow.ts';
+import type { ClientAddresses } from './client-address.ts';
 import { connectEndpoint, type EndpointOptions, type GatewayAgent } from './gateway-agent.ts';
 import { answeredHeaders, answeredTrailers, forwardedHeaders } from './gateway-headers.ts';
 import type { EndpointTarget } from './gateway-target.ts';
@@ -15,6 +16,7 @@ export interface ExchangeTerms {
   readonly requestId: string;
   readonly clock: Clock;
   readonly agent: GatewayAgent;
+  readonly clients: ClientAddresses;
 }
 
 /** From the last byte of the request to the first of the answer. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { TLSSocket } from 'node:tls';
 import type { OpenEndpoint } from '../operations/operations.ts';
+import type { ClientAddresses } from './client-address.ts';
 import type { EndpointTarget } from './gateway-target.ts';
 
 /** Between two neighbours alone (RFC 9110, 7.6.1). */
@@ -26,14 +26,15 @@ export interface RequestTerms {
   readonly endpoint: OpenEndpoint;
   readonly target: EndpointTarget;
   readonly requestId: string;
+  readonly clients: ClientAddresses;
   readonly upgrade: boolean;
   /** Its client waits for the sandbox's 100. */
   readonly awaitsContinue: boolean;
 }
 
 /** The headers that the sandbox gets, in pairs. The body's framing is said anew, so that nothing in them can move its end. */
-export const forwardedHeaders = (request: IncomingMessage, { endpoint, target, requestId, upgrade, awaitsContinue }: RequestTerms): string[] => {
-  const { headers, rawHeaders, socket } = request;
+export const forwardedHeaders = (request: IncomingMessage, { endpoint, target, requestId, clients, upgrade, awaitsContinue }: RequestTerms): string[] => {
+  const { headers, rawHeaders } = request;
   const named = namedByConnection(headers.connection);
   const kept: string[] = ['Host', `localhost:${endpoint.port}`];
   eachPair(rawHeaders, (name, value) => {
@@ -46,14 +47,14 @@ export const forwardedHeaders = (request: IncomingMessage, { endpoint, target, r
   if (/\btrailers\b/i.test(String(headers.te ?? ''))) kept.push('TE', 'trailers');
   if (awaitsContinue) kept.push('Expect', '100-continue');
   if (upgrade) kept.push('Connection', 'Upgrade', 'Upgrade', 'websocket');
-  kept.push('X-Forwarded-For', socket.remoteAddress ?? '', 'X-Forwarded-Proto', isSecure(socket) ? 'https' : 'http');
-  if (headers.host !== undefined) kept.push('X-Forwarded-Host', headers.host);
+  const { protocol, host } = new URL(clients.base(request));
+  kept.push('X-Forwarded-For', clients.of(request), 'X-Forwarded-Proto', protocol.slice(0, -1), 'X-Forwarded-Host', host);
   kept.push('X-Forwarded-Prefix', target.prefix, 'X-Request-Id', requestId);
   return kept;
 };
 
 /** The headers that the client gets, in pairs. */
-export const answeredHeaders = (answer: IncomingMessage, { endpoint, target, requestId, upgrade }: Omit<RequestTerms, 'awaitsContinue'>): string[] => {
+export const answeredHeaders = (answer: IncomingMessage, { endpoint, target, requestId, upgrade }: Omit<RequestTerms, 'awaitsContinue' | 'clients'>): string[] => {
   const named = namedByConnection(answer.headers.connection);
   const kept: string[] = [];
   eachPair(answer.rawHeaders, (name, value) => {
@@ -86,8 +87,6 @@ const insidePrefix = (location: string, { port }: OpenEndpoint, { prefix }: Endp
 
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
 const mayHaveBody = ({ method }: IncomingMessage): boolean => !BODILESS.has(method ?? 'GET');
-
-const isSecure = (socket: IncomingMessage['socket'] | TLSSocket): boolean => 'encrypted' in socket;
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -4,6 +4,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
+import type { Clients } from './clients.ts';
 import { errorAnswer } from './error-table.ts';
 import { exchange, hasBody } from './gateway-exchange.ts';
 import { GatewayAgent } from './gateway-agent.ts';
@@ -14,7 +15,8 @@ import { requestIdFrom } from './request-id.ts';
 import { upgradeEndpoint } from './gateway-upgrade.ts';
 
 export interface GatewayDeps {
-  readonly operations: Pick<Operations, 'authenticate' | 'openEndpoint'>;
+  readonly operations: Pick<Operations, 'openEndpoint'>;
+  readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
   /** A sandbox's id may carry it before a dot. */
@@ -50,7 +52,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     try {
       const endpoint = open(deps, { request, target, stopping });
       try {
-        await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent });
+        await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients });
       } finally {
         endpoint.close();
       }
@@ -75,7 +77,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     response.once('finish', () => request.socket.destroySoon());
     try {
       const endpoint = open(deps, { request, target, stopping: false });
-      upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent })
+      upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients })
         .then((status) => note(deps, seen, status), refused)
         .finally(() => endpoint.close());
     } catch (error) {
@@ -86,10 +88,9 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
   return { takes: (request) => readTarget(request.url ?? '') !== undefined, answer, upgrade, stop: () => agent.destroy() };
 };
 
-const open = ({ operations, clusterId }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
+const open = ({ operations, clients, clusterId }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
   if (stopping) throw unavailable('the daemon is stopping');
-  const key = request.headers['service-api-key'];
-  const caller = operations.authenticate(typeof key === 'string' ? key : undefined);
+  const caller = clients.authenticate(request);
   const { sandboxId, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');

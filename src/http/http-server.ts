@@ -7,9 +7,8 @@ import { invalidArgument } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
-import { clientAddresses } from './client-address.ts';
+import { clientsOf, type Clients } from './clients.ts';
 import { ConnectionShares } from './connection-shares.ts';
-import { authenticateRequests } from './credentials.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { EventStreams } from './event-streams.ts';
 import { isUnhurried, type Gateway } from './gateway.ts';
@@ -55,8 +54,8 @@ export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
   readonly tls?: TlsIdentity | undefined;
-  /** Addresses and CIDR ranges whose forwarding headers count. */
-  readonly trustedProxies?: readonly string[];
+  /** Absent: no proxy is trusted. */
+  readonly clients?: Clients;
   /** Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is answered like any request. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
@@ -78,12 +77,12 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const inFlight = new InFlight();
   const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
-  const addresses = clientAddresses(deps.trustedProxies ?? []);
+  const clients = deps.clients ?? clientsOf(deps);
   const gate = new InFlightGate(limits.maxInFlight);
   const overload = new Overload(gate);
   const handle = createApp({
     ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
-    authenticate: authenticateRequests({ ...deps, addresses }), stopping: () => stopping,
+    clients, stopping: () => stopping,
   }).callback();
   const onRequest: RequestListener = (request, response) => {
     if (stopping) response.shouldKeepAlive = false;
@@ -97,7 +96,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     });
   };
   const server = createListener(limits, deps.tls, onRequest);
-  const shares = new ConnectionShares({ most: limits.maxConnectionsPerAddress, isProxy: addresses.isProxy });
+  const shares = new ConnectionShares({ most: limits.maxConnectionsPerAddress, isProxy: clients.isProxy });
   server.on('connection', (socket: Socket) => shares.admit(socket));
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     awaitsContinue.add(request);

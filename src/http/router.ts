@@ -3,8 +3,8 @@ import { adminRequired, invalidArgument, Refusal } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import { BASES } from './bases.ts';
 import type { ArrivingBodies } from './arriving-bodies.ts';
+import type { Clients } from './clients.ts';
 import type { Context, RequestState } from './context.ts';
-import type { Authenticate } from './credentials.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams } from './event-streams.ts';
 import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
@@ -18,7 +18,7 @@ import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
-  readonly authenticate: Authenticate;
+  readonly clients: Clients;
   readonly gate: InFlightGate;
   readonly arriving: ArrivingBodies;
   readonly streams: EventStreams;
@@ -60,7 +60,7 @@ interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => r
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
-  const caller = row.access === 'open' ? undefined : authorize(row, deps.authenticate, context);
+  const caller = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
@@ -68,7 +68,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const request: Request = {
     caller, params, query, body, mark: undefined,
     signal: () => abortOf(context),
-    base: () => baseOf(context),
+    base: () => baseOf(context, deps.clients),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
     ifMatch: row.method === 'PUT' && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
     ...negotiation(context),
@@ -143,8 +143,8 @@ const bodyOf = async ({ warningsOf }: ServedRoute, { arriving }: RouterDeps, con
   return body;
 };
 
-const authorize = (row: Route, authenticate: Authenticate, context: Context): Caller => {
-  const caller = authenticate(context.req);
+const authorize = (row: Route, clients: Clients, context: Context): Caller => {
+  const caller = clients.authenticate(context.req);
   context.state.caller = caller;
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;
@@ -175,17 +175,9 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
     return typeof liked === 'string' ? liked : first;
   },
 });
-/** By the Host that the client named, and under `/v1` where it asked there. */
-const baseOf = ({ req, path }: Context): string => {
-  const { localAddress = '', localPort = 0 } = req.socket;
-  const own = `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
-  const scheme = 'encrypted' in req.socket ? 'https' : 'http';
-  const host = req.headers.host ?? '';
-  const known = HOST.test(host) && URL.canParse(`${scheme}://${host}`) ? host : own;
-  return `${scheme}://${known}${BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? ''}`;
-};
-
-const HOST = /^[A-Za-z0-9.:[\]_-]{1,255}$/;
+/** As the client sees this daemon, and under `/v1` where it asked there. */
+const baseOf = ({ req, path }: Context, clients: Clients): string =>
+  clients.base(req) + (BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '');
 
 const abortOf = ({ res }: Context): AbortSignal => {
   const controller = new AbortController();

@@ -1,4 +1,5 @@
 import type { Log } from '../../src/contracts/log.ts';
+import { clientsOf } from '../../src/http/clients.ts';
 import { createHttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { HttpClient } from '../support/http-client.ts';
@@ -20,14 +21,16 @@ export interface TestServer {
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
-export const aServer = async (given: Partial<HttpServerDeps> & { readonly operations?: FakeOperations } = {}): Promise<TestServer> => {
+export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpServerDeps> & { readonly operations?: FakeOperations; readonly trustedProxies?: readonly string[] } = {}): Promise<TestServer> => {
   const operations = given.operations ?? new FakeOperations();
   const log: LogLine[] = [];
   const keys = {
     tenant: await operations.key('blue', 'ada'), colleague: await operations.key('blue', 'bob'),
     stranger: await operations.key('red', 'eve'), admin: await operations.key('ops', 'root', 'admin'),
   };
-  const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log), ...given });
+  const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log),
+    clients: clientsOf({ operations, clock: operations.clock, log: recording(log), trustedProxies }), ...given,
+  });
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const clients = {
     tenant: new HttpClient(port, keys.tenant), colleague: new HttpClient(port, keys.colleague),

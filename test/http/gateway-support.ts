@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
+import { clientsOf } from '../../src/http/clients.ts';
 import { createGateway } from '../../src/http/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
@@ -20,7 +21,7 @@ export interface GatewayUnderTest extends TestServer {
 
 export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
-  const gateway = createGateway({ operations, log: quietLog, clock: operations.clock, clusterId: 'local' });
+  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };
   const key = await operations.key('blue', 'ada');

@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { Refusal, tooManyBadKeys } from '../model/refusals.ts';
+import type { Caller } from '../model/tenant.ts';
+import type { Operations } from '../operations/operations.ts';
+import { BadKeys } from './bad-keys.ts';
+import { clientAddresses, type ClientAddresses } from './client-address.ts';
+
+export interface ClientsDeps {
+  readonly operations: Pick<Operations, 'authenticate'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Addresses and CIDR ranges whose forwarding headers count. */
+  readonly trustedProxies?: readonly string[];
+}
+
+/** Who asks: from where, and by which key. */
+export interface Clients extends ClientAddresses {
+  /**
+   * The caller behind the request's API key. Refuses a rejected one with INVALID_API_KEY, and past 20 of them a minute from
+   * one address with RATE_LIMITED. A good key goes on whatever else came from its address.
+   */
+  readonly authenticate: (request: IncomingMessage) => Caller;
+}
+
+export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: ClientsDeps): Clients => {
+  const addresses = clientAddresses(trustedProxies);
+  const badKeys = new BadKeys(clock);
+  return {
+    ...addresses,
+    authenticate: (request) => {
+      const key = request.headers['service-api-key'];
+      try {
+        return operations.authenticate(typeof key === 'string' ? key : undefined);
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.code !== 'INVALID_API_KEY') throw error;
+        const address = addresses.of(request);
+        const retryAfter = badKeys.note(address);
+        if (retryAfter === 0) throw error;
+        log.debug({ address }, 'too many rejected keys');
+        throw tooManyBadKeys(retryAfter);
+      }
+    },
+  };
+};
