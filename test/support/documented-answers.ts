@@ -96,14 +96,14 @@ const bodyProblem = (schema: Json, text: string): string | undefined => {
 
 /** No unknown keywords, no unknown formats: a slip in the document is a fault too. */
 const ajv = addFormats.default(new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, allErrors: false, discriminator: false, keywords: ['discriminator'] }));
-const validators = new Map<Json, ValidateFunction>();
+const validators = { closed: new Map<Json, ValidateFunction>(), open: new Map<Json, ValidateFunction>() };
 
-/** Of a schema of the document, closed: a field that is not declared is a fault. */
-export const validatorOf = (schema: Json): ValidateFunction => {
-  const known = validators.get(schema);
+/** Of a schema of the document. Closed, so that a field that is not declared is a fault, unless it is to be open. */
+export const validatorOf = (schema: Json, as: 'closed' | 'open' = 'closed'): ValidateFunction => {
+  const known = validators[as].get(schema);
   if (known) return known;
-  const validate = ajv.compile({ ...asObject(closed(schema)), $defs: SHARED });
-  validators.set(schema, validate);
+  const validate = ajv.compile(as === 'closed' ? { ...asObject(closed(schema)), $defs: SHARED } : schema);
+  validators[as].set(schema, validate);
   return validate;
 };
 
