@@ -29,7 +29,7 @@ const MAX_LINE = 32 << 20;
 
 /**
  * Runs the unpacker for one image, in a sandbox in which the folder of unpacked images is all that can be written. It ends
- * with this process. Rejects with UnpackFailed.
+ * with this process, and may go on for a while after this resolved. Rejects with UnpackFailed.
  */
 export const runUnpacker = (options: UnpackerOptions, order: UnpackOrder, on: { progress(progress: UnpackProgress): void; signal: AbortSignal }): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> =>
   new Promise((resolve, reject) => {
@@ -48,20 +48,29 @@ export const runUnpacker = (options: UnpackerOptions, order: UnpackOrder, on: { 
       heard += line.length;
       if (heard > MAX_LINE) return give('it says too much');
       silence.refresh();
-      last = JSON.parse(line) as UnpackerMessage;
-      if (last.type === 'progress') on.progress(last);
+      last = read(line);
+      if (last?.type === 'progress') on.progress(last);
+      // It goes on, to make the image durable.
+      if (last?.type === 'ready') resolve(last);
     });
     child.once('error', (error) => { complaint ||= error.message; });
     child.once('close', (code) => {
       clearTimeout(silence);
       clearTimeout(longest);
       on.signal.removeEventListener('abort', abort);
-      if (last?.type === 'ready') resolve(last);
-      else if (last?.type === 'failed') reject(new UnpackFailed(last.reason, last.detail));
+      if (last?.type === 'failed') reject(new UnpackFailed(last.reason, last.detail));
       else reject(new UnpackFailed('it could not be unpacked', `the unpacker ended with ${code ?? 'a signal'}: ${complaint.trim()}`));
     });
     if (on.signal.aborted) abort();
   });
+
+const read = (line: string): UnpackerMessage | undefined => {
+  try {
+    return JSON.parse(line) as UnpackerMessage;
+  } catch {
+    return undefined;
+  }
+};
 
 /** The machine read-only but for one folder; no network, no capability, killed with its parent. */
 const confinement = (folder: string): readonly string[] => [

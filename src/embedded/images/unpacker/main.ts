@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { ImageRefused } from './image-refused.ts';
 import type { UnpackerMessage, UnpackOrder } from './orders.ts';
-import { prepareImage } from './prepare-image.ts';
+import { makeDurable, prepareImage } from './prepare-image.ts';
 
 /**
  * The unpacker's process: one order on stdin, lines of JSON on stdout. It is apart from the daemon because archives are
@@ -20,6 +20,7 @@ const main = async (): Promise<void> => {
     say({ type: 'progress', ...progress });
   });
   say({ type: 'ready', ...prepared });
+  makeDurable(order.folder, prepared.image.key);
 };
 
 const say = (message: UnpackerMessage): void => {

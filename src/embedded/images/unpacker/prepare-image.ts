@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { readBounded } from './bounded-file.ts';
 import { hasCode } from './has-code.ts';
@@ -17,11 +17,17 @@ const MAX_ENTRIES = 1_000_000;
 /** User and configuration, beside the image's root. */
 const FACTS = 'image.json';
 const MAX_FACTS_BYTES = 64 << 20;
-type Facts = Pick<PreparedImage, 'user' | 'config'>;
+/** Beside it once all of it is on the disk. */
+const DURABLE = 'durable';
+
+interface Facts extends Pick<PreparedImage, 'user' | 'config'> {
+  /** When it was unpacked. Until it is durable it counts in that one alone: a power cut may have left anything of it. */
+  readonly bootId: string;
+}
 
 /**
  * Makes an image ready for sandboxes, under `folder` and the image's key. It is there as a whole or not at all: it is put
- * together in `staging`, made durable and then renamed. Throws ImageRefused where the image is at fault.
+ * together in `staging` and then renamed. `makeDurable` keeps it over a reboot. Throws ImageRefused where the image is at fault.
  */
 export const prepareImage = async (order: UnpackOrder, say: (progress: UnpackProgress) => void): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
   mkdirSync(order.staging, { mode: 0o755 });
@@ -45,8 +51,9 @@ const prepareLayout = async (order: UnpackOrder, say: (progress: UnpackProgress)
   const found = await readOciImage(order.source, order, thisPlatform());
   const key = found.digest.replace(':', '-');
   const home = join(order.folder, key);
-  const ready = (facts: Facts): PreparedImage => ({ key, ...viewOfRoot(join(home, 'root'), join(home, 'etc')), ...facts });
-  if (existsSync(home)) return { image: ready(JSON.parse(String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES))) as Facts), unpacked: false };
+  const ready = ({ user, config }: Facts): PreparedImage => ({ key, ...viewOfRoot(join(home, 'root'), join(home, 'etc')), user, config });
+  const before = await readFacts(home);
+  if (before) return { image: ready(before), unpacked: false };
   const config = configOf(found.config);
   const tree = await unpackInto(order, found, say);
   finishRoot(join(order.staging, 'root'), tree, config.workingDir);
@@ -54,11 +61,34 @@ const prepareLayout = async (order: UnpackOrder, say: (progress: UnpackProgress)
   const user = imageUserOf(found.config.config?.User ?? '', passwd, group);
   writeOwnEtc(join(order.staging, 'etc'), user, { passwd, group });
   viewOfRoot(join(order.staging, 'root'), join(order.staging, 'etc')); // refuses while nothing is settled
-  writeFileSync(join(order.staging, FACTS), JSON.stringify({ user, config } satisfies Facts), { mode: 0o644 });
-  makeDurable(order.staging);
+  const facts: Facts = { user, config, bootId: bootId() };
+  writeFileSync(join(order.staging, FACTS), JSON.stringify(facts), { mode: 0o644 });
   settle(order.staging, home);
-  return { image: ready({ user, config }), unpacked: true };
+  return { image: ready(facts), unpacked: true };
 };
+
+/** Of an image that is there; one that a power cut may have spoilt is cleared away, since no sandbox lives that uses it. */
+const readFacts = async (home: string): Promise<Facts | undefined> => {
+  if (!existsSync(home)) return undefined;
+  try {
+    const facts = JSON.parse(String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES))) as Facts;
+    if (existsSync(join(home, DURABLE)) || facts.bootId === bootId()) return facts;
+  } catch {
+    // Spoilt.
+  }
+  rmSync(home, { recursive: true, force: true });
+  return undefined;
+};
+
+/** Once it resolves, the image outlasts a power cut. Takes as long as the disk does. */
+export const makeDurable = (folder: string, key: string): void => {
+  const home = join(folder, key);
+  if (!existsSync(join(home, FACTS)) || existsSync(join(home, DURABLE))) return;
+  const { status } = spawnSync('sync', ['--file-system', home], { stdio: 'ignore' });
+  if (status === 0) writeFileSync(join(home, DURABLE), '');
+};
+
+const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 const unpackInto = async (order: UnpackOrder, { layers }: OciImage, say: (progress: UnpackProgress) => void): Promise<ImageTree> => {
   const root = join(order.staging, 'root');
@@ -105,12 +135,6 @@ const configOf = ({ config }: ImageConfigDocument): ImageConfig => {
   };
 };
 
-/** All of it on the disk, so that no power cut leaves half an image under its final name. */
-const makeDurable = (staging: string): void => {
-  const { status } = spawnSync('sync', ['--file-system', staging], { stdio: 'ignore' });
-  if (status !== 0) throw new Error('the image could not be made durable');
-};
-
 const settle = (staging: string, home: string): void => {
   try {
     renameSync(staging, home);
@@ -118,7 +142,4 @@ const settle = (staging: string, home: string): void => {
     // Another one was faster: they are the same.
     if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
   }
-  const folder = openSync(join(home, '..'), 'r');
-  fsyncSync(folder);
-  closeSync(folder);
 };

@@ -149,6 +149,7 @@ class ArchiveReader {
 
   #entry(...[header, content, next]: ExtractEvents['entry']): void {
     let isFile = false;
+    content.on('error', () => {}); // told by the archive as well
     try {
       const entry = layerEntryOf(header);
       for (const step of this.#tree.apply(entry)) this.#writer.step(step);
@@ -163,6 +164,5 @@ class ArchiveReader {
       if (isFile) this.#writer.endFile();
       next();
     });
-    content.on('error', () => {});
   }
 }

@@ -1,0 +1,190 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Images, ImageUnusable, type ImagesOptions } from '../../../src/embedded/images/images.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { imageFolders, UNPACKER_COMMAND, type ImageFolders } from '../../support/an-image-driver.ts';
+import { gzipLayer, tarOf, writeLayout } from '../../support/an-oci-layout.ts';
+import { quietLog } from '../../support/quiet-log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { rejection } from '../../support/rejection.ts';
+
+describe('the images of a machine', function () {
+  this.timeout(30_000);
+  let folders: ImageFolders;
+  const open: Images[] = [];
+
+  beforeEach(() => { folders = imageFolders(); });
+  afterEach(async () => {
+    for (const images of open.splice(0)) await images.stop();
+    folders.remove();
+  });
+
+  const imagesOf = async (part: Partial<ImagesOptions> = {}): Promise<Images> => {
+    const images = new Images({
+      directories: [folders.sources], folder: folders.unpacked, maxBytes: 2 ** 28, unusedAfterMs: 3_600_000, bwrapPath: '/usr/bin/bwrap',
+      unpackerCommand: UNPACKER_COMMAND, clock: systemClock(), log: quietLog, ...part,
+    });
+    open.push(images);
+    await images.start();
+    return images;
+  };
+  const layout = async (name: string, content = name, config: unknown = {}): Promise<string> =>
+    writeLayout(join(folders.sources, name), { layers: [gzipLayer(await tarOf([{ name: 'file', content }]))], config }).replace(':', '-');
+  const reasonOf = async (work: Promise<unknown>): Promise<string> => {
+    const error = await rejection(work);
+    expect(error, String(error)).to.be.instanceOf(ImageUnusable);
+    return (error as Error).message;
+  };
+  const aged = (key: string): void => utimesSync(join(folders.unpacked, key), 1_000, 1_000);
+
+  it('know what a template can name', async () => {
+    const images = await imagesOf();
+    for (const image of ['host', 'dir:a', 'oci:python', 'oci:python:3.12', `oci:python@sha256:${'0'.repeat(64)}`]) expect(images.refusalOf(image), image).to.equal(undefined);
+    for (const image of ['', 'python', 'docker://python', 'dir:', 'dir:/etc', 'dir:..', 'dir:a/b', 'oci:../x', 'oci:a:', 'oci:a:b:c', 'dir:a:b', 'oci:.', `oci:a@sha512:${'0'.repeat(64)}`, 'oci:a\n', ' host', 'HOST']) {
+      expect(images.refusalOf(image), image).to.include('must be host, dir:NAME, oci:NAME');
+    }
+    expect((await imagesOf({ directories: [] })).refusalOf('dir:a')).to.include('images.directories');
+  });
+
+  it('unpack an image once for all who ask at the same time, and not again later', async () => {
+    const key = await layout('one');
+    const images = await imagesOf();
+    const all = await Promise.all(Array.from({ length: 20 }, () => images.prepare('oci:one')));
+    expect(new Set(all.map((image) => image.key))).to.deep.equal(new Set([key]));
+    const { ino } = statSync(join(folders.unpacked, key, 'root'));
+    expect((await images.prepare('oci:one:latest')).key).to.equal(key);
+    const later = await imagesOf();
+    expect((await later.prepare('oci:one')).key).to.equal(key);
+    expect(statSync(join(folders.unpacked, key, 'root')).ino).to.equal(ino);
+    expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
+  });
+
+  it('look at a tag again once its layout changed', async () => {
+    const before = await layout('moving', 'before');
+    const images = await imagesOf();
+    expect((await images.prepare('oci:moving')).key).to.equal(before);
+    const after = await layout('moving', 'after');
+    expect((await images.prepare('oci:moving')).key).to.equal(after);
+    expect(readdirSync(folders.unpacked)).to.have.members([before, after]);
+  });
+
+  it('look in each folder in turn', async () => {
+    const key = await layout('found');
+    const images = await imagesOf({ directories: [join(folders.sources, 'absent'), folders.unpacked, folders.sources] });
+    expect((await images.prepare('oci:found')).key).to.equal(key);
+  });
+
+  it('tell why an image can not be used, and unpack it no more until it changes', async () => {
+    writeLayout(join(folders.sources, 'broken'), { layers: [{ bytes: Buffer.from('x'.repeat(512)) }] });
+    const images = await imagesOf();
+    const reason = await reasonOf(images.prepare('oci:broken'));
+    expect(reason).to.match(/^image oci:broken: layer 1: it is no tar archive/);
+    const began = performance.now();
+    for (let i = 0; i < 50; i += 1) expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
+    expect(performance.now() - began).to.be.lessThan(1_000);
+    const key = await layout('broken');
+    expect((await images.prepare('oci:broken')).key).to.equal(key);
+    expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
+  });
+
+  it('remove at the start what was left half unpacked, and nothing else', async () => {
+    const key = await layout('whole');
+    await (await imagesOf()).prepare('oci:whole');
+    mkdirSync(join(folders.unpacked, 'unfinished-x', 'root'), { recursive: true });
+    writeFileSync(join(folders.unpacked, 'unfinished-x', 'root', 'file'), 'x');
+    await imagesOf();
+    expect(readdirSync(folders.unpacked)).to.deep.equal([key]);
+  });
+
+  it('leave nothing behind when the daemon stops while one is unpacked', async () => {
+    const archive = await tarOf(Array.from({ length: 20_000 }, (_, at) => ({ name: `d${at % 50}/f${at}`, content: 'x'.repeat(500) })));
+    writeLayout(join(folders.sources, 'large'), { layers: [gzipLayer(archive)] });
+    const images = await imagesOf();
+    const work = images.prepare('oci:large').then(() => undefined, (error: unknown) => error);
+    while (readdirSync(folders.unpacked).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await images.stop();
+    expect(await work).to.be.instanceOf(Error);
+    await imagesOf();
+    expect(readdirSync(folders.unpacked)).to.deep.equal([]);
+  });
+
+  it('remove an image that nothing used for long, but none that a sandbox or a template uses', async () => {
+    const keys = { unused: await layout('unused'), held: await layout('held'), expected: await layout('expected'), recent: await layout('recent') };
+    const before = await imagesOf();
+    for (const name of Object.keys(keys)) await before.prepare(`oci:${name}`);
+    await before.stop();
+    for (const key of [keys.unused, keys.held, keys.expected]) aged(key);
+    const images = new Images({
+      directories: [folders.sources], folder: folders.unpacked, maxBytes: 2 ** 28, unusedAfterMs: 3_600_000, bwrapPath: '/usr/bin/bwrap',
+      unpackerCommand: UNPACKER_COMMAND, clock: systemClock(), log: quietLog,
+    });
+    open.push(images);
+    images.hold(keys.held);
+    images.expect('oci:expected');
+    images.release((await images.prepare('oci:expected')).key);
+    aged(keys.expected);
+    await images.start();
+    expect(readdirSync(folders.unpacked)).to.have.members([keys.held, keys.expected, keys.recent]);
+    images.release(keys.held);
+  });
+
+  it('unpack again what was removed', async () => {
+    const key = await layout('back');
+    const images = await imagesOf();
+    images.release((await images.prepare('oci:back')).key);
+    rmSync(join(folders.unpacked, key), { recursive: true });
+    expect((await (await imagesOf()).prepare('oci:back')).key).to.equal(key);
+    expect(existsSync(join(folders.unpacked, key, 'root/file'))).to.equal(true);
+  });
+
+  it('trust what was unpacked before a reboot only where it was on the disk by then', async () => {
+    const key = await layout('spoilt');
+    const unpackedAt = async (): Promise<number> => {
+      const images = await imagesOf();
+      images.release((await images.prepare('oci:spoilt')).key);
+      await eventually(() => existsSync(join(folders.unpacked, key, 'durable')), 'it is durable');
+      return statSync(join(folders.unpacked, key, 'root')).ino;
+    };
+    const first = await unpackedAt();
+    const facts = join(folders.unpacked, key, 'image.json');
+    const written = readFileSync(facts, 'utf8');
+    writeFileSync(facts, written.replace(/"bootId":"[^"]*"/, '"bootId":"another"'));
+    expect(await unpackedAt()).to.equal(first);
+    for (const spoil of [() => {}, () => writeFileSync(facts, ''), () => rmSync(facts)]) {
+      const before = statSync(join(folders.unpacked, key, 'root')).ino;
+      writeFileSync(facts, written.replace(/"bootId":"[^"]*"/, '"bootId":"another"'));
+      rmSync(join(folders.unpacked, key, 'durable'));
+      spoil();
+      writeFileSync(join(folders.unpacked, key, 'root/file'), '');
+      await unpackedAt();
+      expect(readFileSync(join(folders.unpacked, key, 'root/file'), 'utf8'), String(before)).to.equal('spoilt');
+    }
+  });
+
+  it('unpack no more than a few different ones at a time', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    for (const name of names) await layout(name);
+    const images = await imagesOf();
+    const results = await Promise.allSettled(names.map((name) => images.prepare(`oci:${name}`)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).to.have.lengthOf(4);
+    expect(await images.prepare('oci:f').then(({ key }) => key)).to.be.a('string');
+  });
+
+  it('are unpacked by a process that can write nowhere else', async () => {
+    const outside = join(folders.sources, 'written');
+    const script = `try { require('fs').writeFileSync(${JSON.stringify(outside)}, 'x') } catch (error) { process.stdout.write(JSON.stringify({ type: 'failed', reason: error.code, detail: '' }) + '\\n') }`;
+    const images = await imagesOf({ unpackerCommand: [process.execPath, '-e', script] });
+    await layout('any');
+    expect(await reasonOf(images.prepare('oci:any'))).to.equal('image oci:any: EROFS');
+    expect(existsSync(outside)).to.equal(false);
+  });
+
+  it('do without an unpacker that dies, hangs up or talks nonsense', async () => {
+    await layout('any');
+    for (const script of ['process.exit(3)', 'console.log("nonsense")', 'process.kill(process.pid, "SIGKILL")', 'process.stdout.write("{}\\n")']) {
+      const images = await imagesOf({ unpackerCommand: [process.execPath, '-e', script] });
+      expect(await reasonOf(images.prepare('oci:any')), script).to.equal('image oci:any: it could not be unpacked');
+    }
+  });
+});
