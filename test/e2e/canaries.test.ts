@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { TerminalUnderTest, tokenFor } from '../support/a-terminal.ts';
+import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/http-client.ts';
+import { aTemplateFolder, claim, run, stocked } from '../support/on-a-daemon.ts';
+
+/** Texts that occur nowhere else, by what they stand for. */
+const planted = (...names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, `canary${randomBytes(12).toString('hex')}`]));
+
+/** Where a secret may have been hidden by how it is written. */
+const formsOf = (secret: string): readonly string[] =>
+  [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -2), encodeURIComponent(secret)];
+
+describe('secrets that are planted', function () {
+  this.timeout(60_000);
+  const sent = planted('bearer', 'cookie', 'query key', 'basic', 'x-api-key', 'stdin', 'unknown field', 'bad type', 'broken body', 'idempotency key', 'malformed header');
+  const inside = planted('template env', 'exec env');
+  const host = planted('environment of the daemon');
+  const secrets = new Map<string, string>();
+  const answers: HttpAnswer[] = [];
+  let templates: ReturnType<typeof aTemplateFolder>;
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+  let id: string;
+  let cmdlines = '';
+
+  const heard = async (answer: Promise<HttpAnswer>): Promise<HttpAnswer> => {
+    answers.push(await answer);
+    return answer;
+  };
+
+  before(async () => {
+    templates = aTemplateFolder({ canary: {
+      description: 'with a variable', containers: [{ name: 'main', image: 'host', env: [{ name: 'PLANTED', value: inside['template env'] }] }], network: 'none',
+    } });
+    process.env['PLANTED_IN_THE_DAEMON'] = host['environment of the daemon'];
+    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--log-level', 'debug', '--default-pool-template', 'canary', '--default-pool-replicas', '2'])
+      .finally(() => { delete process.env['PLANTED_IN_THE_DAEMON']; });
+    client = daemon.client();
+    await stocked(client, 2);
+    id = await claim(client);
+    secrets.set('tenant key', secretOf(daemon.tenantKey)).set('admin key', secretOf(daemon.adminKey));
+    for (const [name, secret] of Object.entries({ ...sent, ...inside, ...host })) secrets.set(name, secret);
+    await plant();
+  });
+
+  after(async () => {
+    await daemon.dispose();
+    templates.remove();
+  });
+
+  /** Every way in that a secret may take: headers, addresses, bodies good and bad, keys, tokens, variables. */
+  const plant = async (): Promise<void> => {
+    await heard(client.get(`/sandboxes?apiKey=${sent['query key']}&poolName=default`, { headers: {
+      'Authorization': `Bearer ${sent['bearer']}`, 'Cookie': `session=${sent['cookie']}`, 'X-Api-Key': sent['x-api-key'] ?? '',
+      'Proxy-Authorization': `Basic ${Buffer.from(`user:${sent['basic']}`).toString('base64')}`,
+    } }));
+    await heard(client.get('/sandboxes', { key: `${daemon.tenantKey}x` }));
+    await heard(client.post('/sandboxes', { poolName: 'nowhere', password: sent['unknown field'] }));
+    await heard(client.put('/sandboxpools/default', { replicas: sent['bad type'] }));
+    await heard(client.post('/sandboxes', undefined, { raw: `{"poolName":"default","token":"${sent['broken body']}"` }));
+    await exchangeRaw(daemon.run.port, `GET /healthz HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY ${sent['malformed header']}\r\n\r\n`);
+    for (const path of ['/api-keys', '/admin/api-keys']) {
+      const body = path === '/api-keys' ? {} : { team: 'blue', user: 'ada' };
+      const { json } = await daemon.client(daemon.adminKey).post(path, body, { headers: { 'Idempotency-Key': `${path}-${sent['idempotency key']}` } });
+      secrets.set(`key of ${path}`, secretOf(json.apiKey ?? ''));
+    }
+    for (const tokenInUrl of [true, false]) {
+      const token = await tokenFor(client, id);
+      secrets.set(`token in ${tokenInUrl ? 'an address' : 'a header'}`, token);
+      const terminal = await TerminalUnderTest.open(daemon, client, id, { token, tokenInUrl, protocols: tokenInUrl ? [] : ['sandpool.terminal.v1', `sandpool.token.${token}`] });
+      cmdlines += allCommandLines();
+      terminal.socket.close();
+      await terminal.closed;
+    }
+    const running = client.post(`/sandboxes/${id}/exec`, { command: ['sh', '-c', 'cat >/dev/null; sleep 1'], env: { PLANTED_TOO: inside['exec env'] }, stdin: sent['stdin'] });
+    await within(5_000, 'the command runs', () => {
+      const seen = allCommandLines();
+      cmdlines += seen;
+      return seen.includes('cat >/dev/null; sleep 1') || undefined;
+    });
+    await heard(running);
+  };
+
+  const missing = (text: string, without: readonly string[] = []): string[] =>
+    [...secrets].filter(([name, secret]) => !without.includes(name) && formsOf(secret).some((form) => text.includes(form))).map(([name]) => name);
+
+  it('are all there to be found', async () => {
+    expect(secrets.size).to.equal(20);
+    for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
+    expect((await run(client, id, 'echo $PLANTED')).stdout, 'the variable is in the sandbox').to.equal(`${inside['template env']}\n`);
+  });
+
+  it('show in no log line, at its most talkative', () => {
+    expect(daemon.run.stderr()).to.include('"level":"debug"').and.to.include('/admin/api-keys');
+    expect(missing(daemon.run.stderr() + daemon.run.stdout())).to.deep.equal([]);
+  });
+
+  it('show in no answer, refusals included', () => {
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 401, 404, 400, 400, 200]);
+    expect(missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n'))).to.deep.equal([]);
+  });
+
+  it('show in no process’s arguments', () => {
+    expect(cmdlines).to.include('launcher');
+    expect(missing(cmdlines)).to.deep.equal([]);
+  });
+
+  it('show in no file of the daemon’s, but keys in theirs and a template’s variables in its pools', async () => {
+    expect(missing(dataFiles(daemon.dataDir), ['template env'])).to.deep.equal([]);
+    await daemon.stop();
+    expect(missing(dataFiles(daemon.dataDir), ['template env'])).to.deep.equal([]);
+    await daemon.start();
+  });
+
+  it('of the daemon’s own environment are not in a sandbox', async () => {
+    const seen = await run(daemon.client(), id, 'env; cat /proc/*/environ | tr "\\0" "\\n"');
+
+    expect(seen.stdout).to.include('PLANTED=');
+    expect(missing(seen.stdout + seen.stderr, ['template env'])).to.deep.equal([]);
+  });
+});
+
+const secretOf = (apiKey: string): string => apiKey.split('_')[2] ?? '';
+
+const allCommandLines = (): string => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((pid) => contentOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')).join('\n');
+
+const dataFiles = (folder: string): string => readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((path) => !/^keys\/\w+\.key$/.test(path) && statSync(join(folder, path), { throwIfNoEntry: false })?.isFile() === true)
+  .map((path) => `${path}\n${contentOf(join(folder, path))}`).join('\n');
+
+/** Empty for what is gone meanwhile. */
+const contentOf = (path: string): string => {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+};
