@@ -79,7 +79,7 @@ const successOf = (operation: Json): Json => {
 
 const schemaIn = (holder: unknown): Json | undefined => {
   const content = isJson(holder) ? holder['content'] : undefined;
-  const media = isJson(content) ? content['application/json'] : undefined;
+  const media = isJson(content) ? content['application/json'] ?? content['text/event-stream'] : undefined;
   return isJson(media) && isJson(media['schema']) ? media['schema'] : undefined;
 };
 

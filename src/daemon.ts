@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { v7 } from 'uuid';
+import { EventFeed } from './actors/event-feed.ts';
 import { Supervisor } from './actors/supervisor.ts';
 import type { Config } from './config.ts';
 import type { Log } from './contracts/log.ts';
@@ -21,6 +22,7 @@ import { createApiKey, createApiKeyForTenant } from './operations/create-api-key
 import { createPool } from './operations/create-pool.ts';
 import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
+import { followEvents } from './operations/follow-events.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
@@ -28,6 +30,7 @@ import { loadTemplates } from './operations/load-templates.ts';
 import { openEndpoint } from './operations/open-endpoint.ts';
 import type { Operations } from './operations/operations.ts';
 import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
+import { sandboxEvents } from './operations/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
 import { setIdleTimeout } from './operations/set-idle-timeout.ts';
 import { TemplateCatalog } from './operations/template-catalog.ts';
@@ -43,8 +46,9 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   const pepper = readOrMakePepper(config.dataDir);
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
   const templates = new TemplateCatalog();
-  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, policy: policyOf(config), newId: () => v7() });
-  const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor });
+  const events = new EventFeed({ clock, log, history });
+  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7() });
+  const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor, events });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
   const clients = clientsOf({ operations, clock, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, clusterId: config.clusterId });
@@ -73,7 +77,7 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       const { host, port } = await http.start(config.listen);
       return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
     },
-    stop: () => stopAll({ parts, supervisor, http, terminals, gateway }),
+    stop: () => stopAll({ parts, supervisor, events, http, terminals, gateway }),
   };
 };
 
@@ -83,9 +87,10 @@ interface Parts {
   readonly apiKeys: ApiKeyMirror;
   readonly templates: TemplateCatalog;
   readonly supervisor: Supervisor;
+  readonly events: EventFeed;
 }
 
-const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templates, supervisor }: Parts): Operations => {
+const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templates, supervisor, events }: Parts): Operations => {
   const { clock, driver, coordination, history, records } = parts;
   const keys = {
     apiKeys, pepper, clock,
@@ -115,6 +120,8 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     execInSandbox: execInSandbox(common),
     sandboxLogs: sandboxLogs({ ...common, history }),
     followSandboxLogs: followSandboxLogs({ ...common, history }),
+    sandboxEvents: sandboxEvents({ ...common, history, events }),
+    followEvents: followEvents({ events }),
     createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
     openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
     openEndpoint: openEndpoint(common),
@@ -130,11 +137,12 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
   };
 };
 
-const stopAll = async ({ parts, supervisor, http, terminals, gateway }: { parts: Assembly; supervisor: Supervisor; http: HttpServer; terminals: TerminalUpgrades; gateway: Gateway }) => {
+const stopAll = async ({ parts, supervisor, events, http, terminals, gateway }: Pick<Parts, 'parts' | 'supervisor' | 'events'> & { http: HttpServer; terminals: TerminalUpgrades; gateway: Gateway }) => {
   const sandboxesLeft = supervisor.size;
   await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS)]);
   gateway.stop();
   await supervisor.stop(STOP_GRACE_MS);
+  await events.flush();
   await parts.stop();
   return { sandboxesLeft };
 };

@@ -11,6 +11,7 @@ import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import type { EventSink } from './event-feed.ts';
 import type { Outbox } from './outbox.ts';
 import { PoolIndex } from './pool-index.ts';
 import { shardOf } from './shards.ts';
@@ -22,6 +23,7 @@ export interface PoolHostDeps {
   readonly log: Log;
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
+  readonly events: EventSink;
   readonly outbox: Outbox;
   readonly arm: (uid: string, at: number | undefined) => void;
   readonly launch: (input: SandboxInput) => void;
@@ -141,12 +143,21 @@ export class PoolHost {
     const phase = shown(snapshot.context, this.#deps.policy).phase;
     const phaseBefore = shown(before, this.#deps.policy).phase;
     if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase, ...startFailureOf(snapshot.context) }, 'pool moved');
+    this.#tell(before, snapshot.context);
     this.#deps.arm(uid, snapshot.context.deadline);
     if (snapshot.matches({ lifecycle: 'removed' })) {
       this.#actors.delete(uid);
       this.index.remove(before.record);
       this.#deps.arm(uid, undefined);
     }
+  }
+
+  #tell(before: PoolContext, { breaker, record }: PoolContext): void {
+    const pausedBefore = before.breaker.pausedUntil;
+    if (breaker.pausedUntil === pausedBefore) return;
+    const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
+    if (breaker.pausedUntil > 0) this.#deps.events.note({ ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil }, false);
+    else this.#deps.events.note({ ...base, reason: 'Recovered' }, false);
   }
 
   #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {

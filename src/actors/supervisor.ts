@@ -10,13 +10,16 @@ import type { PoolEvent } from '../machines/pool-machine.ts';
 import { statusOf } from '../machines/sandbox-arithmetic.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
 import { sandboxMachine } from '../machines/sandbox-machine.ts';
+import type { Happening } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
 import { Deadlines } from './deadlines.ts';
+import { NO_EVENTS, type EventSink } from './event-feed.ts';
 import { Outbox } from './outbox.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { sandboxEffects } from './sandbox-effects.ts';
+import { eventOf, happeningsOf, isKept, type Moment } from './sandbox-happenings.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { shardOf } from './shards.ts';
 import { Waiters } from './waiters.ts';
@@ -30,6 +33,8 @@ export interface SupervisorDeps {
   readonly log: Log;
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
+  /** Told what happens; nobody where it is absent. */
+  readonly events?: EventSink;
 }
 
 /** What an actor shows of its instance. */
@@ -71,6 +76,7 @@ export class Supervisor {
     });
     this.pools = new PoolHost({
       ...deps,
+      events: deps.events ?? NO_EVENTS,
       outbox: this.#outbox,
       arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
       launch: (input) => this.#host(input),
@@ -117,9 +123,11 @@ export class Supervisor {
   send(id: string, event: SandboxEvent): boolean {
     const actor = this.#sandboxes.get(id);
     if (!actor) return false;
-    const before = stateOf(actor.getSnapshot().value);
+    const { value, context } = actor.getSnapshot();
+    const before = stateOf(value);
     actor.send(event);
     this.#changed(id, actor, { event: event.type, before, ordered: false });
+    if (this.#deps.events) this.#tell(actor, { state: before, context }, event);
     this.#outbox.drain();
     return true;
   }
@@ -159,6 +167,18 @@ export class Supervisor {
     this.#sandboxes.set(id, actor);
     actor.start();
     this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
+    if ('birth' in input) this.#note(actor.getSnapshot().context, { reason: 'Created' });
+  }
+
+  #tell(actor: Actor<typeof sandboxMachine>, before: Moment, event: SandboxEvent): void {
+    const { value, context, status } = actor.getSnapshot();
+    if (status === 'error') return;
+    for (const happening of happeningsOf(before, { state: stateOf(value), context }, event)) this.#note(context, happening);
+  }
+
+  #note(context: SandboxContext, happening: Happening): void {
+    const event = eventOf(happening, context, this.#deps.clock.now());
+    if (event) this.#deps.events?.note(event, isKept(happening, context));
   }
 
   #put(id: string, intent: SandboxIntent): void {

@@ -3,7 +3,7 @@ import { type OperationAnswer, type OperationId, type OperationInput, operationR
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, ExecRequest, ExecResult, IssuedApiKey, LogEvent, LogsQuery, Page,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, Event, EventList, ExecRequest, ExecResult, FollowedEvent, IssuedApiKey, LogEvent, LogsQuery, Page,
   PageRequest, Pool, PoolChange, PoolDeletion, PoolFilter, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs,
 } from './wire.ts';
 
@@ -83,6 +83,19 @@ export class SandpoolClient {
     for await (const { event, id = '', data } of this.#stream('getSandboxLogs', { params: { sandboxId }, query: { ...query, follow: true } }, options)) {
       if (event === 'message') yield { type: 'line', id, ...(data as { line: string; timestamp?: string; partial?: boolean }) };
       else if (event === 'reset' || event === 'end') yield { type: event };
+    }
+  }
+
+  /** What happened to a sandbox, the last 50, the oldest first. */
+  async events(sandboxId: string, options?: CallOptions): Promise<EventList> {
+    return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
+  }
+
+  /** What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with `all`, which is an admin's, to everybody's. */
+  async *followEvents(filter: { readonly all?: boolean } = {}, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void, undefined> {
+    for await (const { event, id = '', data } of this.#stream('followEvents', { query: filter }, options)) {
+      if (event === 'message') yield { type: 'event', id, event: data as Event };
+      else if (event === 'reset') yield { type: 'reset' };
     }
   }
 

@@ -3,7 +3,7 @@ import type { OperationInput } from './operation-request.ts';
 
 /** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
 
-export type { ApiKey, ApiKeyDeletion, ExecResult, IssuedApiKey, Pool, PoolDeletion, SandboxDeletion, SandboxLogs } from './generated/api.ts';
+export type { ApiKey, ApiKeyDeletion, Event, EventList, ExecResult, IssuedApiKey, Pool, PoolDeletion, SandboxDeletion, SandboxLogs } from './generated/api.ts';
 
 /** A sandbox as any of the answers shows it. */
 export type Sandbox = api.Sandbox & Partial<Omit<api.SandboxRecord & api.SandboxWithEndpoints & api.SandboxWithIdleTimeout, keyof api.Sandbox>>;
@@ -26,6 +26,11 @@ export type LogEvent =
   | { readonly type: 'line'; readonly id: string; readonly line: string; readonly timestamp?: string; readonly partial?: boolean }
   | { readonly type: 'reset' }
   | { readonly type: 'end' };
+
+/** `reset`: events before the next one are no longer known; look at the lists anew. */
+export type FollowedEvent =
+  | { readonly type: 'event'; readonly id: string; readonly event: api.Event }
+  | { readonly type: 'reset' };
 
 export interface Page<T> {
   readonly items: readonly T[];

@@ -74,6 +74,9 @@ export const STATEMENTS = {
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   'history.find': 'SELECT body FROM history WHERE id = ?',
+  'events.record': `INSERT INTO sandbox_events (sandbox_id, id, body)
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+  'events.of': 'SELECT body FROM sandbox_events WHERE sandbox_id = ? ORDER BY id',
   'history.totalOfOwner': totalSince(OWNER_GROUPS),
   'history.totalOfAny': totalSince(ANY_GROUPS),
   'history.walkOfOwner': walk(`owner = ?1 || '/' || ?2 || '/' || ?3 AND`, OWNER_GROUPS),

@@ -1,6 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { FinishedFilter, History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
+import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
 import type { Database } from './database.ts';
@@ -51,6 +52,15 @@ export class SqliteHistory implements History {
   async find(id: InstanceId): Promise<FinishedSandbox | undefined> {
     const [row] = await this.#database.run('history.find', id);
     return row && JSON.parse(String(row[0])) as FinishedSandbox;
+  }
+
+  async recordEvents(events: readonly { readonly id: number; readonly event: EventRecord }[]): Promise<void> {
+    const rows = events.flatMap(({ id, event }) => (event.sandboxId === undefined ? [] : [[event.sandboxId, id, JSON.stringify(event)]]));
+    if (rows.length > 0) await this.#database.run('events.record', JSON.stringify(rows));
+  }
+
+  async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
+    return (await this.#database.run('events.of', sandboxId)).map(([body]) => JSON.parse(String(body)) as EventRecord);
   }
 
   async list(filter: FinishedFilter, page: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {

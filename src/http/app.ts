@@ -10,6 +10,7 @@ import { pages } from './pages.ts';
 import type { Route } from './route.ts';
 import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
+import { eventRoutes } from './routes/event-routes.ts';
 import { execRoutes } from './routes/exec-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { logRoutes } from './routes/log-routes.ts';
@@ -33,6 +34,7 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
   ...logRoutes(operations),
+  ...eventRoutes(operations),
   ...poolRoutes(operations),
   ...apiKeyRoutes(operations),
 ];

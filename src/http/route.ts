@@ -70,6 +70,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
   readonly answers: Readonly<Record<number, z.ZodType>>;
+  /** Its 200 is no JSON but this; `answers` says what one event's data is. */
+  readonly onlyAs?: 'text/event-stream';
   /** What its 200 may be instead of JSON. */
   readonly alsoAs?: readonly ('text/plain' | 'text/event-stream')[];
   /** The refusals of its own; those of keys and of malformed requests go without saying. */

@@ -42,6 +42,7 @@ export const finishedOf = (context: SandboxContext, record: InstanceRecord | und
     poolUid: record.poolUid,
     poolName: record.poolName,
     owner: record.claim.owner,
+    createdAt: record.createdAt,
     claimedAt: record.claim.claimedAt,
     startedAt: context.startedAt,
     terminatedAt: at,

@@ -84,6 +84,8 @@ export interface FinishedSandbox {
   readonly poolUid: string;
   readonly poolName: string;
   readonly owner: Tenant;
+  /** Unknown of those that ended before it was kept. */
+  readonly createdAt?: number;
   readonly claimedAt: number;
   readonly startedAt: number | undefined;
   readonly terminatedAt: number;

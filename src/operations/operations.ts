@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { ExecOutcome, ExecRequest, LogBatch, LogLine, Terminal } from '../contracts/sandbox-driver.ts';
+import type { EventBatch } from '../actors/event-feed.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { EventRecord } from '../model/event.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
@@ -38,6 +40,10 @@ export interface Operations {
   /** The end of what the sandbox printed; of a finished one for as long as it is kept. */
   readonly sandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest) => Promise<SandboxLogs>;
   readonly followSandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest & { readonly after?: string }) => Promise<LogsFollow>;
+  /** The last 50, the oldest first; of a finished sandbox for as long as it is kept. */
+  readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
+  /** What happens from now on, or after the event with the id `after`; `all` is an admin's. */
+  readonly followEvents: (caller: Caller, request: { readonly all: boolean; readonly after?: string }) => EventsFollow;
   /** A single-use token of 30 seconds that opens a terminal. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
@@ -93,6 +99,15 @@ export interface SandboxLogs {
 export interface LogsFollow {
   /** The last lines, then what is printed until the sandbox is gone. To be called once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
+  /** Gives the seat back. May be repeated. */
+  readonly close: () => void;
+}
+
+export type { EventBatch } from '../actors/event-feed.ts';
+
+export interface EventsFollow {
+  /** To be called once. */
+  readonly batches: (signal: AbortSignal) => AsyncIterable<EventBatch>;
   /** Gives the seat back. May be repeated. */
   readonly close: () => void;
 }

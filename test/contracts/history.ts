@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
+import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ALICE } from '../support/instance-orders.ts';
@@ -76,6 +77,18 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
 
         expect(await history.find(finished.id)).to.deep.equal(finished);
         expect(await history.find(v7())).to.equal(undefined);
+      });
+
+      it('keeps the newest 50 events of a sandbox, each once, in order', async () => {
+        const event = (n: number): EventRecord => ({ at: T0 + n, owner: ALICE, poolName: 'default', sandboxId: 'one', reason: 'IdleTimeoutChanged', idleTimeoutMs: n });
+        const all = Array.from({ length: 60 }, (_, n) => ({ id: T0 * 1_000 + n, event: event(n) }));
+        await history.recordEvents(all.slice(30));
+        await history.recordEvents(all.slice(0, 40));
+        await history.recordEvents([{ id: 7, event: { ...event(1), sandboxId: 'two', reason: 'Ready' } }]);
+
+        expect(await history.eventsOf('one')).to.deep.equal(all.slice(10).map((numbered) => numbered.event));
+        expect((await history.eventsOf('two')).map(({ reason }) => reason)).to.deep.equal(['Ready']);
+        expect(await history.eventsOf(v7())).to.deep.equal([]);
       });
 
       it('lists the newest claim first, whatever the order of ends and of records', async () => {

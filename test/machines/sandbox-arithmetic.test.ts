@@ -51,7 +51,7 @@ describe('the history of a sandbox', () => {
     const record = aRecord({ state: 'ending', claim: aClaim({ claimedAt: T0 + 5 }) });
     const finished = finishedOf(context({ end: ended('exited', 3), gone: { at: T0 + 90, exitCode: 3 }, startedAt: T0 + 1 }), record);
     expect(finished).to.deep.equal({
-      id: 'one', poolUid: 'pool-uid', poolName: 'default', owner: ALICE, claimedAt: T0 + 5, startedAt: T0 + 1, terminatedAt: T0 + 90, recycledAt: T0 + 90,
+      id: 'one', poolUid: 'pool-uid', poolName: 'default', owner: ALICE, createdAt: T0, claimedAt: T0 + 5, startedAt: T0 + 1, terminatedAt: T0 + 90, recycledAt: T0 + 90,
       cpu: '1', memory: '128Mi', containerImages: { main: 'host' }, endReason: 'exited', exitCode: 3,
     });
   });

@@ -1,4 +1,5 @@
 import { v7 } from 'uuid';
+import { EventFeed } from '../../src/actors/event-feed.ts';
 import { Supervisor } from '../../src/actors/supervisor.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
@@ -31,11 +32,12 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, policy: aPolicy(options.policy), newId: () => v7() });
+  const events = new EventFeed({ clock, log: quietLog, history });
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7() });
   await supervisor.start();
   const unsettled = new Set<string>();
   const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
-  return { supervisor, driver, pools, history, coordination, clock, pool, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
+  return { supervisor, driver, pools, history, coordination, clock, events, pool, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
 };
 
 /** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { EventFeed } from '../../src/actors/event-feed.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
+import type { EventRecord } from '../../src/model/event.ts';
 import { type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import {
  endpointNotFound, endpointUnreachable,  noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
@@ -18,6 +20,8 @@ import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operati
 import { aCoordination } from './a-coordination.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
 import { MemoryLogs } from './memory-logs.ts';
+import { MemoryHistory } from './memory-records.ts';
+import { quietLog } from './quiet-log.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -41,6 +45,8 @@ export class FakeOperations implements Operations {
   lastExec: ExecRequest | undefined;
   readonly logged = new MemoryLogs();
   followers = 0;
+  readonly happened: EventRecord[] = [];
+  readonly feed = new EventFeed({ clock: this.clock, log: quietLog, history: new MemoryHistory() });
   lastFilter: SandboxFilter | undefined;
   runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
@@ -142,6 +148,22 @@ export class FakeOperations implements Operations {
       close: () => { this.followers -= 1; },
     };
   };
+
+  readonly sandboxEvents: Operations['sandboxEvents'] = async (caller, sandboxId) => {
+    const { id } = this.#sandbox(caller, sandboxId);
+    return this.happened.filter(({ sandboxId: of }) => of === id);
+  };
+
+  readonly followEvents: Operations['followEvents'] = (caller, { all, after }) => {
+    this.followers += 1;
+    return { batches: (signal) => this.feed.follow(all ? undefined : caller, after, signal), close: () => { this.followers -= 1; } };
+  };
+
+  /** Tells followers, and the sandbox's own list. */
+  happens(event: EventRecord): void {
+    this.happened.push(event);
+    this.feed.note(event, false);
+  }
 
   readonly createExecToken: Operations['createExecToken'] = async (caller, sandboxId) => {
     const view = this.#sandbox(caller, sandboxId);

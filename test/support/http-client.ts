@@ -70,10 +70,11 @@ export class HttpClient {
       const request = httpRequest({
         host: '127.0.0.1', port: this.#port, method, path, headers, agent: this.#agent, ...(ask.signal ? { signal: ask.signal } : {}),
       }, (response) => {
+        if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy(); // EventReader reads these
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);
-        response.on('end', () => {
+        response.on('close', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const named = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
           const answer = { status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsed(text) };

@@ -2,6 +2,7 @@ import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { Records } from '../../src/contracts/record-store.ts';
 import { RecordExists } from '../../src/contracts/record-store.ts';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
+import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 
@@ -34,6 +35,7 @@ export class MemoryPools implements Records<PoolRecord> {
 /** Finished sandboxes in memory. */
 export class MemoryHistory implements History {
   readonly finished: FinishedSandbox[] = [];
+  readonly events: { readonly id: number; readonly event: EventRecord }[] = [];
 
   async record(finished: FinishedSandbox): Promise<void> {
     if (!this.finished.some(({ id }) => id === finished.id)) this.finished.push(finished);
@@ -41,6 +43,14 @@ export class MemoryHistory implements History {
 
   async find(id: string): Promise<FinishedSandbox | undefined> {
     return this.finished.find((finished) => finished.id === id);
+  }
+
+  async recordEvents(events: readonly { readonly id: number; readonly event: EventRecord }[]): Promise<void> {
+    for (const numbered of events) if (!this.events.some(({ id }) => id === numbered.id)) this.events.push(numbered);
+  }
+
+  async eventsOf(sandboxId: string): Promise<readonly EventRecord[]> {
+    return this.events.filter(({ event }) => event.sandboxId === sandboxId).sort((a, b) => a.id - b.id).slice(-50).map(({ event }) => event);
   }
 
   async list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ items: readonly FinishedSandbox[]; total: number }> {

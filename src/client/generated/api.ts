@@ -159,6 +159,30 @@ export interface Operations {
     answer: SandboxLogs;
   };
   /**
+   * List what happened to a sandbox
+   */
+  listSandboxEvents: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    answer: EventList;
+  };
+  /**
+   * Follow what happens to one's sandboxes and pools
+   */
+  followEvents: {
+    query?: {
+      /**
+       * Of every tenant. Admins alone.
+       */
+      all?: boolean;
+    };
+    answer: Event;
+  };
+  /**
    * Create a pool from a template
    */
   createPool: {
@@ -602,6 +626,44 @@ export interface SandboxLogs {
    */
   truncated: boolean;
 }
+export interface EventList {
+  /**
+   * The last 50, the oldest first.
+   */
+  items: Event[];
+  /**
+   * How many these are.
+   */
+  total: number;
+}
+export interface Event {
+  time: string;
+  type: 'Normal' | 'Warning';
+  /**
+   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.
+   */
+  reason: string;
+  /**
+   * For people.
+   */
+  message: string;
+  /**
+   * Left out where it happened to a pool.
+   */
+  sandboxId?: string;
+  poolName: string;
+  namespace: string;
+  team: string;
+  user: string;
+  /**
+   * With `Killing`, `Failed` and `Completed`: as in the list of sandboxes.
+   */
+  endReason?: string;
+  /**
+   * With `Completed`, of the main process, where it ended by itself and the code is known.
+   */
+  exitCode?: number;
+}
 export interface CreatePoolBody {
   /**
    * A DNS label.
@@ -857,6 +919,8 @@ export const OPERATIONS = {
   createExecToken: { method: 'POST', path: '/sandboxes/{sandboxId}/exec-token' },
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },
   getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxId}/logs' },
+  listSandboxEvents: { method: 'GET', path: '/sandboxes/{sandboxId}/events' },
+  followEvents: { method: 'GET', path: '/events' },
   createPool: { method: 'POST', path: '/sandboxpools' },
   listPools: { method: 'GET', path: '/sandboxpools' },
   getPool: { method: 'GET', path: '/sandboxpools/{name}' },

@@ -32,6 +32,14 @@ as it is printed, as events with JSON in \`data\`: \`line\`, with \`timestamps\`
 not over yet. The event \`end\` says that the sandbox has ended, \`reset\` that something before it is no longer kept. A client
 that comes again with \`Last-Event-ID\` goes on where it was. Every 15 s without a line comes a comment. A client that takes
 nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one tenant's.`,
+  listSandboxEvents: `
+From its creation to its end, and why it ended. A finished sandbox's stay readable to its owner for as long as the sandbox is
+kept (\`history.retention\`). Admins see those of any.`,
+  followEvents: `
+Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on; each message's \`data\` is one
+event as below. A client that comes again with \`Last-Event-ID\` gets what it missed. Where that is no longer known (the
+daemon keeps the last 8,192, and none over a restart) it first gets one event \`reset\`: then look at the lists anew.
+Every 15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16 streams of one tenant.`,
   createExecToken: 'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
   setIdleTimeout: `
 Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity is also: a command under

@@ -37,6 +37,7 @@ export const TAGS: Readonly<Record<string, { readonly name: string; readonly des
   sandboxes: { name: 'Sandboxes', description: 'Claim a sandbox, look at it, run commands in it, give it back.' },
   sandboxpools: { name: 'Pools', description: 'Sets of instances that were started ahead.' },
   'api-keys': { name: 'API keys', description: 'Who may call.' },
+  events: { name: 'Events', description: 'What happens to sandboxes and pools.' },
   healthz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
   readyz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
 };
@@ -83,7 +84,7 @@ const responsesOf = (row: Route, { components, pascal }: { readonly components: 
     const schema = errors.length === 0 ? answer : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
     const example = EXAMPLES[row.operationId];
     const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-    return [String(status), { description: DESCRIPTION[status] ?? 'Not now.', headers: headersOf(row, status), content: { 'application/json': content, ...(status === 200 ? otherContent(row) : {}) } }];
+    return [String(status), { description: DESCRIPTION[status] ?? 'Not now.', headers: headersOf(row, status), content: { [status === 200 ? row.onlyAs ?? 'application/json' : 'application/json']: content, ...(status === 200 ? otherContent(row) : {}) } }];
   }));
 };
 

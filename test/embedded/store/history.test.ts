@@ -75,18 +75,20 @@ describe('retention of the history', () => {
     expect(await step(2 * SWEEP_PAUSE_MS)).to.equal(0);
   });
 
-  it('leaves no group and no count behind when the last row goes', async () => {
+  it('leaves no group, no count and no event behind when the last row goes', async () => {
     const history = make();
     await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(aFinished({ terminatedAt: 5 + n * 300_000, poolName: `p${n % 4}` }))));
+    const [one] = (await history.list({}, { offset: 0, limit: 1 })).items;
+    await history.recordEvents([{ id: 1, event: { at: 1, owner: ALICE, poolName: 'default', sandboxId: one?.id ?? '', reason: 'Ready' } }]);
     history.start();
     await step(0);
     await history.stop();
     await file.database.close();
 
-    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts'].map((table) =>
+    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts', 'sandbox_events'].map((table) =>
       connection.prepare(`SELECT * FROM ${table}`).all().length));
 
-    expect(left).to.deep.equal([0, 0, 0]);
+    expect(left).to.deep.equal([0, 0, 0, 0]);
   });
 });
 

@@ -1,0 +1,75 @@
+import { formatDuration } from './durations.ts';
+import type { InstanceId } from './identifiers.ts';
+import type { End, EndReason } from './sandbox.ts';
+import type { Tenant } from './tenant.ts';
+
+/** What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is made of. */
+export type Happening =
+  | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
+  /** It is alive and can't be claimed. */
+  | { readonly reason: 'Unhealthy'; readonly why: string }
+  | { readonly reason: 'Claimed' }
+  | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
+  /** It is being ended. */
+  | { readonly reason: 'Killing'; readonly end: End }
+  /** It did not come up. */
+  | { readonly reason: 'Failed'; readonly end: End; readonly why: string }
+  /** Nothing of it runs any more. */
+  | { readonly reason: 'Completed'; readonly end: End }
+  /** A pool starts nothing for a while, since too many starts failed. */
+  | { readonly reason: 'BackOff'; readonly why: string; readonly until: number };
+
+/** One thing that happened to a sandbox; to a pool where there is no sandboxId. */
+export type EventRecord = Happening & {
+  /** ms since the epoch. */
+  readonly at: number;
+  readonly owner: Tenant;
+  readonly poolName: string;
+  readonly sandboxId?: InstanceId;
+};
+
+export type EventType = 'Normal' | 'Warning';
+
+/** Whether somebody should look. */
+export const eventTypeOf = (event: Happening): EventType => {
+  switch (event.reason) {
+    case 'Unhealthy': case 'Failed': case 'BackOff': return 'Warning';
+    case 'Completed': return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
+    default: return 'Normal';
+  }
+};
+
+/** For people. */
+export const eventMessageOf = (event: EventRecord): string => {
+  switch (event.reason) {
+    case 'Created': return `created in pool ${event.poolName}`;
+    case 'Started': return 'its main process runs';
+    case 'Ready': return 'it can be used again';
+    case 'Unhealthy': return `it can not be used: ${event.why}`;
+    case 'Claimed': return `claimed by ${event.owner.team}/${event.owner.user}`;
+    case 'IdleTimeoutChanged': return event.idleTimeoutMs === 0 ? 'its idle timeout was switched off' : `its idle timeout is ${formatDuration(event.idleTimeoutMs)} now`;
+    case 'Killing': return `it is ended: ${CAUSES[event.end.reason]}`;
+    case 'Failed': return `it did not start: ${event.why}`;
+    case 'Completed': return completionOf(event.end);
+    case 'BackOff': return `pool ${event.poolName} starts nothing until ${new Date(event.until).toISOString()}: ${event.why}`;
+    case 'Recovered': return `pool ${event.poolName} starts instances again`;
+  }
+};
+
+const FAULTS: ReadonlySet<EndReason> = new Set(['exited', 'killed', 'lost', 'start-failed', 'start-timeout']);
+
+const CAUSES: Readonly<Record<EndReason, string>> = {
+  'deleted': 'its deletion was asked for',
+  'force-deleted': 'its pool was deleted by force',
+  'idle-timeout': 'nothing happened in it for its idle timeout',
+  'max-lifetime': 'it reached its longest lifetime',
+  'exited': 'its main process ended',
+  'killed': 'its main process was killed',
+  'lost': 'its main process is gone',
+  'start-failed': 'it did not start',
+  'start-timeout': 'it did not become ready in time',
+  'retired': 'its pool does not need it any more',
+};
+
+const completionOf = ({ reason, exitCode }: End): string =>
+  `it has ended: ${CAUSES[reason]}${reason === 'exited' && exitCode !== null ? ` with exit code ${exitCode}` : ''}`;

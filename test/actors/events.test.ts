@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import { EventFeed, REMEMBERED, WRITE_DELAY_MS, type EventBatch, type NumberedEvent } from '../../src/actors/event-feed.ts';
+import type { EventRecord } from '../../src/model/event.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
+import { aDefinition, ALICE } from '../support/instance-orders.ts';
+import { MemoryHistory } from '../support/memory-records.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
+
+/** Everything that is told from now on. */
+const listening = (feed: EventFeed, owner?: Tenant, after?: string) => {
+  const controller = new AbortController();
+  const heard: NumberedEvent[] = [];
+  const batches: EventBatch[] = [];
+  const over = (async () => {
+    for await (const batch of feed.follow(owner, after, controller.signal)) {
+      batches.push(batch);
+      heard.push(...batch.events);
+    }
+  })();
+  return { heard, batches, reasons: () => heard.map(({ event }) => event.reason), stop: async () => { controller.abort(); await over; } };
+};
+
+describe('what happens to sandboxes', () => {
+  it('is told from creation to completion, each at its moment', async () => {
+    const { supervisor, driver, events, claim, clock } = await aSupervisor({ pool: { replicas: 0 } });
+    const ears = listening(events, ALICE);
+    const uid = supervisor.pools.index.uidOf(alice.namespace, 'default') ?? '';
+    await supervisor.pools.change(uid, (record) => ({ ...record, replicas: 1 }));
+    await eventually(() => supervisor.pools.get(uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+    await eventually(() => ears.reasons().includes('Completed'), 'it is completed');
+    await ears.stop();
+
+    const own = ears.heard.filter(({ event }) => event.sandboxId === id).map(({ event }) => event);
+    expect(own.map(({ reason }) => reason)).to.deep.equal(['Created', 'Started', 'Claimed', 'Killing', 'Completed']);
+    expect(own.every(({ owner, poolName }) => owner.user === 'alice' && poolName === 'default')).to.equal(true);
+    expect(own.at(-1)).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
+    await driver.settled();
+  });
+
+  it('tells that an idle one can not be used, and that it can again', async () => {
+    const { supervisor, driver, events, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const ears = listening(events, ALICE);
+    const [id = ''] = driver.running();
+
+    driver.becomeUnavailable(id, 'HTTP 500');
+    driver.becomeAvailable(id);
+    await eventually(() => ears.heard.length === 2, 'both are told');
+    await ears.stop();
+
+    expect(ears.reasons()).to.deep.equal(['Unhealthy', 'Ready']);
+    expect(ears.heard[0]?.event).to.include({ why: 'HTTP 500' });
+  });
+
+  it('tells why one did not start, and that its pool backs off', async () => {
+    const driver = new FakeSandboxDriver({ startsByItself: false });
+    const { supervisor, events, pool } = await aSupervisor({ driver, pool: { replicas: 1 }, policy: { breaker: { failures: 1, firstPauseMs: 5_000, maxPauseMs: 5_000 } } });
+    const ears = listening(events, ALICE);
+    await eventually(() => driver.running().length === 1, 'one starts');
+
+    driver.end(driver.running()[0] ?? '', 127, 'command not found: x');
+    await eventually(() => supervisor.pools.get(pool.uid)?.phase !== 'Ready' && ears.reasons().includes('BackOff'), 'it backs off');
+    await ears.stop();
+
+    expect(ears.heard.find(({ event }) => event.reason === 'Failed')?.event).to.include({ why: 'command not found: x' });
+    expect(ears.heard.find(({ event }) => event.reason === 'BackOff')?.event).to.include({ why: 'command not found: x', poolName: 'default' });
+  });
+
+  it('keeps of claimed ones what neither record nor history shows', async () => {
+    const { supervisor, events, claim, clock, history, pool } = await aSupervisor({ pool: { replicas: 1, definition: aDefinition({}, { idleTimeoutMs: 60_000 }) } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const record = supervisor.sandbox(id)?.context.record;
+    if (!record?.claim) throw new Error('it is not claimed');
+    supervisor.send(id, { type: 'AMENDED', record: { ...record, claim: { ...record.claim, idleTimeoutMs: 5_000 } }, now: clock.now() });
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+    await eventually(() => history.finished.length === 1, 'it is finished');
+
+    expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.deep.equal(['IdleTimeoutChanged', 'Killing']);
+    expect(history.finished[0]?.createdAt).to.be.a('number');
+  });
+});
+
+describe('the feed of events', () => {
+  const aFeed = () => {
+    const clock = new TestClock();
+    const history = new MemoryHistory();
+    return { clock, history, feed: new EventFeed({ clock, log: quietLog, history }) };
+  };
+  const anEvent = (clock: TestClock, part: Partial<EventRecord> = {}): EventRecord =>
+    ({ at: clock.now(), owner: ALICE, poolName: 'default', sandboxId: 'one', reason: 'Claimed', ...part } as EventRecord);
+
+  it('tells each tenant of their own, and an admin of all, in order', async () => {
+    const { feed, clock } = aFeed();
+    const [own, all] = [listening(feed, ALICE), listening(feed)];
+    feed.note(anEvent(clock), false);
+    feed.note(anEvent(clock, { owner: BOB }), false);
+    feed.note(anEvent(clock, { at: clock.now() - 5_000 }), false);
+    await eventually(() => all.heard.length === 3 && own.heard.length === 2, 'all are told');
+    await Promise.all([own.stop(), all.stop()]);
+
+    const ids = all.heard.map(({ id }) => id);
+    expect(ids).to.deep.equal([...ids].toSorted((a, b) => a - b));
+    expect(new Set(ids).size).to.equal(3);
+    expect(own.heard.every(({ event }) => event.owner.user === 'alice')).to.equal(true);
+  });
+
+  it('goes on after a number, without a gap', async () => {
+    const { feed, clock } = aFeed();
+    const first = listening(feed, ALICE);
+    for (let n = 0; n < 5; n += 1) feed.note(anEvent(clock), false);
+    await eventually(() => first.heard.length === 5, 'five are told');
+    await first.stop();
+    const again = listening(feed, ALICE, String(first.heard[1]?.id));
+    await eventually(() => again.heard.length === 3, 'the last three are told');
+    await again.stop();
+    expect(again.heard).to.deep.equal(first.heard.slice(2));
+    expect(again.batches.some(({ missed }) => missed)).to.equal(false);
+  });
+
+  it('says once that some were missed, and goes on', async () => {
+    const { feed, clock } = aFeed();
+    for (const after of ['0', 'x', '-1', '9007199254740993', String(clock.now() * 1_000 - 1)]) {
+      const ears = listening(feed, ALICE, after);
+      await eventually(() => ears.batches.length === 1, 'it is said');
+      feed.note(anEvent(clock), false);
+      await eventually(() => ears.heard.length >= 1, 'the next is told');
+      await ears.stop();
+      expect(ears.batches.map(({ missed }) => missed).filter(Boolean), after).to.have.lengthOf(1);
+    }
+  });
+
+  it('remembers so many, and tells a reader who is slower that some were missed', async () => {
+    const { feed, clock } = aFeed();
+    const following = feed.follow(ALICE, undefined, new AbortController().signal);
+    feed.note(anEvent(clock), false);
+    for (let n = 0; n < REMEMBERED; n += 1) feed.note(anEvent(clock), false);
+    const { value } = await following.next();
+    expect(value?.missed).to.equal(true);
+    expect(value?.events).to.have.lengthOf(REMEMBERED);
+  });
+
+  it('numbers on over a restart', () => {
+    const clock = new TestClock();
+    const history = new MemoryHistory();
+    const last = (feed: EventFeed): Promise<IteratorResult<EventBatch, void>> => feed.follow(undefined, '0', new AbortController().signal).next();
+    const before = new EventFeed({ clock, log: quietLog, history });
+    before.note(anEvent(clock), false);
+    clock.advance(10);
+    const after = new EventFeed({ clock, log: quietLog, history });
+    after.note(anEvent(clock), false);
+    return Promise.all([last(before), last(after)]).then(([one, other]) => {
+      expect(one.value?.events[0]?.id).to.be.below(other.value?.events[0]?.id ?? 0);
+    });
+  });
+
+  it('writes what is kept a little later, and at once for a reader', async () => {
+    const { feed, clock, history } = aFeed();
+    feed.note(anEvent(clock, { reason: 'Started' }), false);
+    feed.note(anEvent(clock), true);
+    expect(history.events).to.have.lengthOf(0);
+    clock.advance(WRITE_DELAY_MS);
+    await eventually(() => history.events.length === 1, 'it is written');
+    feed.note(anEvent(clock), true);
+    expect(await feed.eventsOf('one')).to.have.lengthOf(2);
+  });
+
+  it('goes on where nothing can be kept', async () => {
+    const { clock } = aFeed();
+    const history = { recordEvents: () => Promise.reject(new Error('away')), eventsOf: async () => [] };
+    const feed = new EventFeed({ clock, log: quietLog, history });
+    feed.note(anEvent(clock), true);
+    await feed.flush();
+    expect(await feed.eventsOf('one')).to.deep.equal([]);
+  });
+});

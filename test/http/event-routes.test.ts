@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import type { EventRecord } from '../../src/model/event.ts';
+import { eventually } from '../support/eventually.ts';
+import { EventReader } from '../support/event-reader.ts';
+import { uuidV7 } from '../support/fake-operations.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('events, over HTTP', () => {
+  let server: TestServer;
+  let id: string;
+  const readers: EventReader[] = [];
+  const happens = (part: Partial<EventRecord> & Pick<EventRecord, 'reason'>): void => server.operations.happens({
+    at: Date.parse('2026-03-01T12:00:00.000Z'), owner: { namespace: 'team-blue', team: 'blue', user: 'ada' }, poolName: 'shells', sandboxId: id, ...part,
+  } as EventRecord);
+  const follow = async (key: string | undefined, query = '', headers: Readonly<Record<string, string>> = {}): Promise<EventReader> => {
+    const reader = await EventReader.open(server.port, `/events${query}`, { 'SERVICE-API-KEY': key ?? '', ...headers });
+    readers.push(reader);
+    return reader.read();
+  };
+
+  beforeEach(async () => {
+    server = await aServer();
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+    id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
+  });
+  afterEach(async () => {
+    for (const reader of readers.splice(0)) reader.close();
+    await server.stop();
+  });
+
+  describe('GET /sandboxes/{sandboxId}/events', () => {
+    it('lists what happened, with the reason of its end', async () => {
+      happens({ reason: 'Claimed' });
+      happens({ reason: 'IdleTimeoutChanged', idleTimeoutMs: 90_000 });
+      happens({ reason: 'Completed', end: { reason: 'exited', exitCode: 3 } });
+
+      const { status, json } = await server.tenant.get(`/sandboxes/${id}/events`);
+
+      expect(status).to.equal(200);
+      const common = { time: '2026-03-01T12:00:00.000Z', sandboxId: id, poolName: 'shells', namespace: 'team-blue', team: 'blue', user: 'ada' };
+      expect(json).to.deep.equal({ total: 3, items: [
+        { ...common, type: 'Normal', reason: 'Claimed', message: 'claimed by blue/ada' },
+        { ...common, type: 'Normal', reason: 'IdleTimeoutChanged', message: 'its idle timeout is 1m30s now' },
+        { ...common, type: 'Warning', reason: 'Completed', message: 'it has ended: its main process ended with exit code 3', endReason: 'exited', exitCode: 3 },
+      ] });
+    });
+
+    it('hides another\'s', async () => {
+      expect((await server.stranger.get(`/sandboxes/${id}/events`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+      expect((await server.tenant.get(`/sandboxes/${uuidV7(99)}/events`)).status).to.equal(404);
+      expect((await server.anyone.get(`/sandboxes/${id}/events`)).status).to.equal(401);
+    });
+  });
+
+  describe('GET /events', () => {
+    it('sends the caller\'s own as they happen, and goes on after the last that a client had', async () => {
+      const reader = await follow(server.tenant.key);
+      happens({ reason: 'Claimed' });
+      happens({ reason: 'Claimed', owner: { namespace: 'team-red', team: 'red', user: 'eve' } });
+      happens({ reason: 'Killing', end: { reason: 'idle-timeout', exitCode: null } });
+
+      const events = await reader.until((all) => all.length === 2, 'both');
+
+      expect(events.map(({ data }) => data['reason'])).to.deep.equal(['Claimed', 'Killing']);
+      expect(events[1]?.data).to.include({ sandboxId: id, endReason: 'idle-timeout', message: 'it is ended: nothing happened in it for its idle timeout' });
+      reader.close();
+      happens({ reason: 'Ready' });
+      const again = await follow(server.tenant.key, '', { 'Last-Event-ID': events[0]?.id ?? '' });
+      expect((await again.until((all) => all.length === 2, 'what was missed')).map(({ data }) => data['reason'])).to.deep.equal(['Killing', 'Ready']);
+    });
+
+    it('says reset once where what was missed is no longer known', async () => {
+      const reader = await follow(server.tenant.key, '', { 'Last-Event-ID': '17' });
+      await reader.until((all) => all.length === 1, 'reset');
+      happens({ reason: 'Ready' });
+      const events = await reader.until((all) => all.length === 2, 'the next');
+      expect(events[0]).to.deep.equal({ event: 'reset', data: {} });
+      expect(events[1]?.data['reason']).to.equal('Ready');
+    });
+
+    it('sends everybody\'s to an admin who asks, and to nobody else', async () => {
+      const reader = await follow(server.admin.key, '?all=true');
+      happens({ reason: 'Claimed' });
+      await reader.until((all) => all.length === 1, 'another\'s');
+      const refused = await server.tenant.get('/events?all=true');
+      expect(refused.status).to.equal(403);
+      expect(refused.json.errorCode).to.equal('ADMIN_REQUIRED');
+    });
+
+    it('is for who has a key', async () => {
+      expect((await server.anyone.get('/events')).status).to.equal(401);
+    });
+
+    it('lets go when the client goes away, and ends when the daemon stops', async () => {
+      const [one, other] = [await follow(server.tenant.key), await follow(server.tenant.key)];
+      await eventually(() => server.operations.followers === 2, 'both follow');
+      one.close();
+      await eventually(() => server.operations.followers === 1, 'one is gone');
+      await server.stop(60_000);
+      await eventually(() => other.ended && server.operations.followers === 0, 'the other has ended');
+    });
+
+    it('answers HEAD without following', async () => {
+      const { status, headers } = await server.tenant.send('HEAD', '/events');
+      expect(status).to.equal(200);
+      expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8');
+      await eventually(() => server.operations.followers === 0, 'nobody follows');
+    });
+  });
+});
