@@ -4,6 +4,7 @@ import { EventFeed } from './actors/event-feed.ts';
 import { Supervisor } from './actors/supervisor.ts';
 import type { Config } from './config.ts';
 import type { Log } from './contracts/log.ts';
+import { ControlServer } from './control/control-server.ts';
 import { policyOf } from './daemon-policy.ts';
 import type { RunnableDaemon } from './daemon-process.ts';
 import { openEmbedded, type Assembly } from './embedded-assembly.ts';
@@ -60,6 +61,8 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
+  const control = new ControlServer({ dataDir: config.dataDir, backup: parts.backup, log });
+
   return {
     failed: parts.failed,
     start: async () => {
@@ -74,10 +77,11 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
       if (firstStart) await makeDefaultPool(config, supervisor, operations);
       const tenant = defaultTenant(config);
       await ensureFirstKeys({ dataDir: config.dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
+      await control.start();
       const { host, port } = await http.start(config.listen);
       return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
     },
-    stop: () => stopAll({ parts, supervisor, events, http, terminals, gateway }),
+    stop: () => stopAll({ parts, supervisor, events, http, terminals, gateway, control }),
   };
 };
 
@@ -137,9 +141,16 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
   };
 };
 
-const stopAll = async ({ parts, supervisor, events, http, terminals, gateway }: Pick<Parts, 'parts' | 'supervisor' | 'events'> & { http: HttpServer; terminals: TerminalUpgrades; gateway: Gateway }) => {
+interface Served extends Pick<Parts, 'parts' | 'supervisor' | 'events'> {
+  readonly http: HttpServer;
+  readonly terminals: TerminalUpgrades;
+  readonly gateway: Gateway;
+  readonly control: ControlServer;
+}
+
+const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, control }: Served) => {
   const sandboxesLeft = supervisor.size;
-  await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS)]);
+  await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS), control.stop()]);
   gateway.stop();
   await supervisor.stop(STOP_GRACE_MS);
   await events.flush();

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Config } from './config.ts';
 import type { Clock } from './contracts/clock.ts';
@@ -10,6 +11,7 @@ import type { RecordStore } from './contracts/record-store.ts';
 import type { SandboxDriver } from './contracts/sandbox-driver.ts';
 import type { TemplateSource } from './contracts/template-source.ts';
 import { sqliteAnswerRows } from './embedded/answer-rows.ts';
+import { embeddedBackup } from './embedded/backup.ts';
 import { inProcessCoordination } from './embedded/coordination.ts';
 import { lockDataDir } from './embedded/data-lock.ts';
 import { openDatabase } from './embedded/database.ts';
@@ -29,6 +31,8 @@ export interface Assembly {
   readonly history: History;
   readonly coordination: Coordination;
   readonly templates: TemplateSource;
+  /** A gzipped tar of what a new data folder needs to begin with. */
+  readonly backup: (signal: AbortSignal) => Promise<Readable>;
   /** Settles when a part can't go on and the daemon must start again, with the cause. */
   readonly failed: Promise<Error>;
   start(): Promise<void>;
@@ -67,6 +71,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
       records: sqliteRecordStore(database),
       coordination: inProcessCoordination(clock, answers),
       templates: templateFolder(config.templatesDir),
+      backup: embeddedBackup({ database, dataDir, clock }),
       failed: database.failed,
       start: async () => {
         await answers.start();

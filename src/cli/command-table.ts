@@ -56,6 +56,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
   },
   {
+    name: 'backup', summary: 'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
+    load: async ({ action }) => (await import('./commands/backup.ts')).backupLeaf(action),
+  },
+  {
     name: 'stop', summary: 'Ends the local daemon and its helpers',
     load: async ({ action }) => (await import('./commands/stop.ts')).stopLeaf(action),
   },

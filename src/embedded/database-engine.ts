@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { connect, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOTADB, sqliteCode, type Connection, type SqlValue, type Statement } from './database-library.ts';
-import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
+import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './database-protocol.ts';
 import { STATEMENTS } from './database-statements.ts';
 import { DatabaseRefused, migrate } from './migrations.ts';
 
@@ -15,6 +15,8 @@ export interface DatabaseEngine {
    * who reads the file afresh, so the process must end, and with it the locks.
    */
   run(calls: readonly Call[]): Results;
+  /** `hold`: from now on the database file itself is not written, and holds all that was committed; what follows goes to the log beside it. `allow` ends that. */
+  checkpoints(order: CheckpointOrder): void;
   close(): void;
 }
 
@@ -26,7 +28,11 @@ export const openEngine = (options: EngineOptions): DatabaseEngine => {
   try {
     const connection = open(options);
     const prepared = prepareAll(connection);
-    return { run: (calls) => runBatch(prepared, calls), close: () => { close(connection); } };
+    return {
+      run: (calls) => runBatch(prepared, calls),
+      checkpoints: (order) => { connection.exec(order === 'hold' ? 'PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)' : 'PRAGMA wal_autocheckpoint = 1000'); },
+      close: () => { close(connection); },
+    };
   } catch (error) {
     throw refusalOf(error, options.path);
   }

@@ -4,7 +4,8 @@ import type { SqlValue } from './database-library.ts';
 
 /** Ticket, index of the statement, its parameters. */
 export type Call = readonly [ticket: number, statement: number, ...parameters: SqlValue[]];
-export type ToWorker = Call | 'close';
+export type CheckpointOrder = 'hold' | 'allow';
+export type ToWorker = Call | CheckpointOrder | 'close';
 
 export type Row = readonly SqlValue[];
 
@@ -14,6 +15,8 @@ export type Results = readonly (number | readonly Row[] | string)[];
 export type FromWorker =
   /** Nothing more will be answered. What was not answered may or may not be in the file. */
   | { readonly kind: 'failed'; readonly message: string }
+  /** To a `CheckpointOrder`, once it was carried out. */
+  | { readonly kind: 'checkpoints' }
   | Results;
 
 export interface EngineOptions {

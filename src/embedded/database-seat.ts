@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { MAX_BATCH, type DatabaseEngine } from './database-engine.ts';
-import type { Call, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
+import type { Call, CheckpointOrder, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
 import { threadModule } from './thread-module.ts';
 
 /** Where calls are committed. What it was given is answered in order, or `failed` is called, once, and nothing more. */
 export interface DatabaseSeat {
   submit(call: Call): void;
+  /** See DatabaseEngine; one order at a time. */
+  checkpoints(order: CheckpointOrder): Promise<void>;
   /** Finishes what was submitted, `withinMs` at most, then lets go of the file. */
   close(withinMs: number): Promise<void>;
 }
@@ -33,6 +35,11 @@ export class OwnThread implements DatabaseSeat {
 
   submit(call: Call): void {
     if (this.#waiting.push(call) === 1) setImmediate(this.#turn);
+  }
+
+  async checkpoints(order: CheckpointOrder): Promise<void> {
+    if (this.#over) throw new Error('the database is closed');
+    this.#engine.checkpoints(order);
   }
 
   close(): Promise<void> {
@@ -81,19 +88,32 @@ export class OwnThread implements DatabaseSeat {
 /** A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups, and a slow disk blocks nobody. */
 export class ThreadSeat implements DatabaseSeat {
   readonly #worker: Worker;
+  #ordered: (() => void) | undefined;
   #closing = false;
 
   constructor(options: EngineOptions, { answered, failed }: SeatListener) {
     this.#worker = new Worker(threadModule('./database-worker', import.meta.url), { name: 'database', workerData: options });
     this.#worker.on('message', (message: FromWorker) => {
-      if ('kind' in message) failed(new Error(message.message));
-      else answered(message);
+      if (!('kind' in message)) answered(message);
+      else if (message.kind === 'failed') failed(new Error(message.message));
+      else this.#ordered?.();
     });
     this.#worker.on('error', failed);
     this.#worker.on('exit', () => { if (!this.#closing) failed(new Error('the database thread ended')); });
   }
 
   submit(call: Call): void { this.#send(call); }
+
+  checkpoints(order: CheckpointOrder): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error('the database gave no answer')), ORDER_DEADLINE_MS);
+      this.#ordered = () => {
+        clearTimeout(late);
+        resolve();
+      };
+      this.#send(order);
+    });
+  }
 
   async close(withinMs: number): Promise<void> {
     if (this.#worker.threadId === -1) return;
@@ -105,3 +125,5 @@ export class ThreadSeat implements DatabaseSeat {
 
   #send(message: ToWorker): void { this.#worker.postMessage(message); }
 }
+
+const ORDER_DEADLINE_MS = 30_000;

@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { MAX_BATCH, openEngine, type DatabaseEngine } from './database-engine.ts';
-import type { Call, EngineOptions, FromWorker, ToWorker } from './database-protocol.ts';
+import type { Call, CheckpointOrder, EngineOptions, FromWorker, ToWorker } from './database-protocol.ts';
 
 /**
  * The thread that commits where the disk is slow. It takes every call that is waiting, runs them in one transaction, and
@@ -17,14 +17,20 @@ const work = (port: MessagePort, options: EngineOptions): void => {
   }
   port.on('message', (first: ToWorker) => {
     const calls: Call[] = [];
+    const orders: CheckpointOrder[] = [];
     let closing = false;
     for (let next: ToWorker | undefined = first; next !== undefined; next = calls.length < MAX_BATCH ? waiting(port) : undefined) {
       if (next === 'close') closing = true;
+      else if (typeof next === 'string') orders.push(next);
       else calls.push(next);
       if (closing) break;
     }
     try {
       if (calls.length > 0) say(engine.run(calls));
+      for (const order of orders) {
+        engine.checkpoints(order);
+        say({ kind: 'checkpoints' });
+      }
     } catch (error) {
       fail(port, error);
       return;

@@ -57,6 +57,7 @@ export class Database {
   #cancelAlarm: (() => void) | undefined;
   #over: Error | undefined;
   #closing = false;
+  #still = false;
   #settleFailed: (cause: Error) => void = () => undefined;
 
   constructor(path: string, { log, clock, maxPages, maxCalls, slowCommitMs }: DatabaseOptions) {
@@ -102,6 +103,22 @@ export class Database {
     });
   }
 
+  /**
+   * Does `work` while the file stands still and is whole by itself, as of now: writes go on, to the log beside it, which grows
+   * meanwhile. One at a time. Hazard: opening and closing the file in this process drops its locks; a child may.
+   */
+  async whileStill<T>(work: (file: string) => Promise<T>): Promise<T> {
+    if (this.#still) throw new Error('the database is being copied already');
+    this.#still = true;
+    try {
+      await this.#seat.checkpoints('hold');
+      return await work(this.#file.path);
+    } finally {
+      if (!this.#over && !this.#closing) await this.#seat.checkpoints('allow');
+      this.#still = false;
+    }
+  }
+
   /** Finishes what was called, then lets go of the file. May be repeated. */
   async close(): Promise<void> {
     this.#submitSoon();
@@ -120,7 +137,7 @@ export class Database {
 
   #took(ms: number, own: OwnThread): void {
     this.#commitMs += (Math.min(ms, MOST_COUNTED * this.#slowCommitMs) - this.#commitMs) / COMMITS_AVERAGED;
-    if (this.#commitMs <= this.#slowCommitMs || this.#seat !== own || this.#closing) return;
+    if (this.#commitMs <= this.#slowCommitMs || this.#seat !== own || this.#closing || this.#still) return;
     this.#log.info({ commitMs: this.#commitMs }, 'the disk is slow: commits move to a thread of their own');
     this.#moveToThread(own);
   }

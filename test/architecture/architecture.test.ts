@@ -12,6 +12,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'http': ['operations', 'contracts', 'model'],
   'embedded': ['contracts', 'model'],
   'client': ['model'],
+  'control': ['contracts'],
   'cli': ['client', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts'],
   'config': ['model'],
   'config.ts': ['config'],

@@ -1,0 +1,87 @@
+import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Log } from '../contracts/log.ts';
+
+export interface ControlDeps {
+  readonly dataDir: string;
+  readonly backup: (signal: AbortSignal) => Promise<Readable>;
+  readonly log: Log;
+}
+
+/**
+ * What whoever owns the data folder may ask of its daemon, by HTTP over the socket `control.sock` in it. No key is needed: the
+ * folder is its owner's alone. `POST /backup` answers a backup as gzipped tar, or 409 while another is under way.
+ */
+export class ControlServer {
+  readonly #deps: ControlDeps;
+  readonly #server: Server;
+  readonly #stopping = new AbortController();
+  #folder: number | undefined;
+  #busy = false;
+
+  constructor(deps: ControlDeps) {
+    this.#deps = deps;
+    this.#server = createServer((request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        deps.log.warn({ error }, 'control request failed');
+        if (response.headersSent) response.destroy();
+        else refuse(response, 500, error instanceof Error ? error.message : String(error));
+      });
+    });
+    this.#server.maxConnections = MOST_CONNECTIONS;
+  }
+
+  /** The folder must be this process's alone: a socket that a killed daemon left behind is replaced. */
+  async start(): Promise<void> {
+    const { dataDir } = this.#deps;
+    this.#folder = openSync(dataDir, 'r');
+    const path = controlSocket(this.#folder);
+    rmSync(path, { force: true });
+    this.#server.listen(path);
+    await once(this.#server, 'listening');
+    chmodSync(path, 0o600);
+  }
+
+  /** Calls off what is under way. May be repeated. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#folder === undefined) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+    closeSync(this.#folder);
+    this.#folder = undefined;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume();
+    if (request.method !== 'POST' || request.url !== '/backup') return refuse(response, 404, 'there is nothing at this path');
+    if (this.#busy) return refuse(response, 409, 'a backup is under way already');
+    this.#busy = true;
+    try {
+      const gone = new AbortController();
+      response.once('close', () => gone.abort());
+      const backup = await this.#deps.backup(AbortSignal.any([gone.signal, this.#stopping.signal]));
+      this.#deps.log.info({}, 'backup begun');
+      response.writeHead(200, { 'content-type': 'application/gzip' });
+      await pipeline(backup, response);
+      this.#deps.log.info({}, 'backup sent');
+    } finally {
+      this.#busy = false;
+    }
+  }
+}
+
+const MOST_CONNECTIONS = 8;
+
+/** By the open folder, since the path of a socket may have 107 bytes only. */
+const controlSocket = (folder: number): string => `/proc/self/fd/${folder}/control.sock`;
+
+const refuse = (response: ServerResponse, status: number, error: string): void => {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error }));
+};

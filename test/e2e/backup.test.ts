@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '../../src/embedded/database-library.ts';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { aTenant, claim, run, stocked } from '../support/on-a-daemon.ts';
+
+describe('a backup of the running daemon', function () {
+  this.timeout(90_000);
+  let daemon: DaemonUnderTest;
+  let folder: string;
+  let file: string;
+  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']); });
+  after(() => daemon.dispose());
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-backup-'));
+    file = join(folder, 'backup.tar.gz');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const unpacked = (archive = file): string => {
+    const into = join(folder, 'unpacked');
+    mkdirSync(into);
+    expect(spawnSync('tar', ['-xzf', archive, '-C', into]).status).to.equal(0);
+    return into;
+  };
+
+  it('is written whole, for its owner alone, and leaves nothing behind in the data folder', async () => {
+    const end = await daemon.cli(['backup', file]);
+    expect([end.code, end.stderr]).to.deep.equal([0, '']);
+    expect(end.stdout).to.match(/backup\.tar\.gz: \d+(\.\d)? (B|KiB|MiB)\n$/);
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+    expect(readdirSync(folder)).to.deep.equal(['backup.tar.gz']);
+    const found = unpacked();
+    expect([readdirSync(found).sort(), readdirSync(join(found, 'keys')).sort()]).to.deep.equal([['keys', 'sandpool.db'], ['admin.key', 'pepper', 'tenant.key']]);
+    for (const name of ['sandpool.db', 'keys/pepper', 'keys/admin.key']) expect(statSync(join(found, name)).mode & 0o777).to.equal(0o600);
+    expect(existsSync(join(daemon.dataDir, 'backup'))).to.equal(false);
+  });
+
+  it('is consistent while claims, deletions and key creations go on, and holds all that was acknowledged before', async () => {
+    const admin = daemon.client(daemon.adminKey);
+    const before = (await admin.post('/api-keys', { name: `before-${Date.now()}` })).json.keyId ?? '';
+    let going = true;
+    let made = 0;
+    const writes = Array.from({ length: 4 }, async () => {
+      while (going) {
+        const { json, status } = await admin.post('/api-keys', { description: 'x'.repeat(1_000) });
+        if (status !== 201) throw new Error(`a key: ${status}`);
+        made += 1;
+        await admin.delete(`/api-keys/${json.keyId ?? ''}`);
+      }
+    });
+    for (let round = 0; round < 3; round += 1) {
+      const [seen, end] = [made, await daemon.cli(['backup', file])];
+      expect([end.code, end.stderr]).to.deep.equal([0, '']);
+      expect(made).to.be.greaterThan(seen);
+      const found = unpacked();
+      const database = connect(join(found, 'sandpool.db'), { busyTimeoutMs: 0 });
+      expect(database.prepare('PRAGMA integrity_check').all()).to.deep.equal([{ integrity_check: 'ok' }]);
+      expect(database.prepare('SELECT count(*) AS n FROM api_keys WHERE key_id = ?').get(before)).to.deep.equal({ n: 1 });
+      database.close();
+      rmSync(found, { recursive: true });
+    }
+    going = false;
+    await Promise.all(writes);
+  });
+
+  it('gives a data folder that works, with its keys, pools and finished sandboxes, after the old one is lost', async () => {
+    const tenant = await aTenant(daemon, 'blue', 'ada');
+    await tenant.post('/sandboxpools', { name: 'kept', templateName: 'default', replicas: 1 });
+    await stocked(tenant, 1, 'kept');
+    const running = await claim(tenant, 'kept');
+    const { json: key } = await tenant.post('/api-keys', { name: 'mine' });
+    const { tenantKey } = daemon;
+    expect((await daemon.cli(['backup', file])).code).to.equal(0);
+
+    await daemon.cli(['stop', '--all']);
+    for (const name of readdirSync(daemon.dataDir)) rmSync(join(daemon.dataDir, name), { recursive: true });
+    expect(spawnSync('tar', ['-xzf', file, '-C', daemon.dataDir]).status).to.equal(0);
+    await daemon.start();
+
+    expect(daemon.tenantKey).to.equal(tenantKey);
+    const restored = daemon.client(key.apiKey ?? '');
+    await stocked(restored, 1, 'kept');
+    const [lost] = (await restored.get('/sandboxes?phase=Completed')).json.items ?? [];
+    expect(lost).to.include({ sandboxId: running, endReason: 'lost' });
+    const again = await claim(restored, 'kept');
+    expect((await run(restored, again, 'echo hello')).stdout).to.equal('hello\n');
+  });
+
+  it('goes to the standard output, and says what is wrong', async () => {
+    const piped = spawnSync('/bin/sh', ['-c', `"${process.execPath}" dist/cli/main.js backup - --data-dir "${daemon.dataDir}" | tar -tz`], { encoding: 'utf8' });
+    expect(piped.stdout.trim().split('\n')).to.include.members(['keys/pepper', 'sandpool.db']);
+    const nowhere = await daemon.cli(['backup', join(folder, 'no/such/file')]);
+    expect([nowhere.code, nowhere.stderr]).to.deep.equal([1, `sandpool: ${folder}/no/such/file can’t be written: ENOENT: no such file or directory, open '${folder}/no/such/.file.sandpool-${/-(\d+)'/.exec(nowhere.stderr)?.[1] ?? ''}'\n`]);
+    const empty = mkdtempSync(join(tmpdir(), 'sandpool-empty-'));
+    const away = await daemon.cli(['backup', file, '--data-dir', empty]);
+    expect([away.code, away.stderr.split('\n')[0]]).to.deep.equal([1, `sandpool: no daemon runs on the data folder ${empty}`]);
+    rmSync(empty, { recursive: true });
+    expect(readdirSync(folder)).to.deep.equal([]);
+  });
+
+  it('works in a folder that is too long for the path of a socket', async () => {
+    const deep = join(folder, 'd'.repeat(100), 'e'.repeat(40));
+    mkdirSync(deep, { recursive: true });
+    const other = await DaemonUnderTest.start(['--default-pool-replicas', '0'], deep);
+    try {
+      expect((await other.cli(['backup', file])).code).to.equal(0);
+      writeFileSync(join(folder, 'list'), spawnSync('tar', ['-tzf', file]).stdout);
+      expect(readFileSync(join(folder, 'list'), 'utf8')).to.include('sandpool.db');
+    } finally {
+      await other.dispose();
+    }
+  });
+});
