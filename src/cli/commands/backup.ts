@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Action } from '../action.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
@@ -54,20 +54,25 @@ async function* receive(answer: AsyncIterable<Buffer>, context: CliContext, name
 const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promise<number> => {
   const temporary = join(dirname(path), `.${basename(path)}.sandpool-${process.pid}`);
   try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
+    await synced(await open(temporary, 'wx', 0o600), async (file) => {
       for await (const chunk of received) await file.writeFile(chunk);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    });
     await rename(temporary, path);
-    const folder = await open(dirname(path), 'r');
-    await folder.sync().finally(async () => { await folder.close(); });
+    await synced(await open(dirname(path), 'r'), async () => {});
   } catch (error) {
     await rm(temporary, { force: true });
     if (error instanceof CliFailure || !(error instanceof Error && 'code' in error)) throw error;
     throw new CliFailure(`${path} can’t be written: ${error.message}`, [], { cause: error });
   }
   return (await stat(path)).size;
+};
+
+/** Uses it, has it on disk, and closes it. */
+const synced = async (file: FileHandle, use: (file: FileHandle) => Promise<void>): Promise<void> => {
+  try {
+    await use(file);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 };
