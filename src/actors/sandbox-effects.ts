@@ -23,7 +23,7 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
   try {
     switch (intent.type) {
       case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth) };
-      case 'claim': return { type: 'CLAIMED', record: await driver.claim(id, intent.claim, intent.seen), now: clock.now() };
+      case 'claim': return { type: 'CLAIMED', record: await driver.claim(intent.seen, intent.claim), now: clock.now() };
       case 'retire': await driver.retire(id, intent.seen); return { type: 'RETIRED', now: clock.now() };
       case 'release': await driver.release(id, intent.end); return { type: 'RELEASED', now: clock.now() };
       case 'look': return { type: 'FACT', fact: await driver.read(id), now: clock.now() };

@@ -137,8 +137,8 @@ export interface SandboxDriver {
    * comes as a fact. Rejects with OutcomeUnknown, or another error where nothing was made.
    */
   launch(birth: Birth): Promise<InstanceRecord>;
-  /** Resolves once the claim is durable. Rejects with RecordConflict or OutcomeUnknown. */
-  claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord>;
+  /** Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown. */
+  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
   /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
   amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord>;
   /**

@@ -38,10 +38,10 @@ export const STATEMENTS = {
   'instances.page': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE seq > ? ORDER BY seq LIMIT ?`,
   'instances.read': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE id = ?`,
   'instances.birth': `INSERT INTO instances (id, revision, state, birth, definition) VALUES (?, 1, 'idle', ?, ?)
-    ON CONFLICT DO NOTHING RETURNING ${INSTANCE}`,
+    ON CONFLICT DO NOTHING RETURNING revision`,
   'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1, owner_namespace = ?, owner_team = ?,
     owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?, mark = ?
-    WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
+    WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
   'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle' RETURNING id`,

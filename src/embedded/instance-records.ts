@@ -12,8 +12,8 @@ export interface InstanceRecords {
   read(id: InstanceId): Promise<StoredInstance | undefined>;
   /** Born `idle`. Rejects with RecordConflict where the id exists. */
   birth(record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>, definition: InstanceDefinition): Promise<InstanceRecord>;
-  /** idle → claimed, if at `seen`. */
-  claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord>;
+  /** idle → claimed, if at the revision of `seen`. */
+  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
   amend(id: InstanceId, idleTimeoutMs: number, seen: Revision): Promise<InstanceRecord>;
   /** Deletes it if idle and at `seen`. */
   retire(id: InstanceId, seen: Revision): Promise<void>;

@@ -143,8 +143,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return record;
   }
 
-  claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord> {
-    return this.#records.claim(id, claim, seen);
+  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
+    return this.#records.claim(seen, claim);
   }
 
   amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {

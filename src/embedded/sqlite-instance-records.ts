@@ -25,11 +25,15 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
   },
   birth: async (record, definition) => {
     const { id, ...birth } = record;
-    return onlyRecord(await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)), id);
+    const revision = onlyRevision(await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)), id);
+    return { ...record, revision, state: 'idle' };
   },
-  claim: async (id, { owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }, seen) =>
-    onlyRecord(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs, maxLifetimeMs,
-      mark ? formatMark(mark) : null, id, revisionNumber(seen)), id),
+  claim: async (seen, claim) => {
+    const { owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark } = claim;
+    const revision = onlyRevision(await database.run('instances.claim', owner.namespace, owner.team, owner.user, claimedAt, idleTimeoutMs,
+      maxLifetimeMs, mark ? formatMark(mark) : null, seen.id, revisionNumber(seen.revision)), seen.id);
+    return { ...seen, revision, state: 'claimed', claim };
+  },
   amend: async (id, idleTimeoutMs, seen) => onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
     const gone = await database.run('instances.retire', id, revisionNumber(seen));
@@ -51,6 +55,11 @@ const PAGE = 500;
 const onlyRecord = ([row]: readonly Row[], id: string): InstanceRecord => {
   if (!row) throw moved(id);
   return recordOf(row);
+};
+
+const onlyRevision = ([row]: readonly Row[], id: string): string => {
+  if (!row) throw moved(id);
+  return String(row[0]);
 };
 
 const moved = (id: string): RecordConflict => new RecordConflict(`instance ${id} has moved on or is gone`);

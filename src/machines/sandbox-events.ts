@@ -32,7 +32,7 @@ export type SandboxEvent =
 /** Effects as plain data; the supervisor carries them out and answers with an event. */
 export type SandboxIntent =
   | { readonly type: 'launch'; readonly birth: Birth }
-  | { readonly type: 'claim'; readonly claim: Claim; readonly seen: Revision }
+  | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
   | { readonly type: 'retire'; readonly seen: Revision }
   | { readonly type: 'release'; readonly end: End }
   /** An uncached look; answered by FACT. */

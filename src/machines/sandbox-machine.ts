@@ -85,7 +85,7 @@ export const sandboxMachine = setup({
       return { end: { reason: exitCode === null ? 'lost' as const : 'exited' as const, exitCode } };
     }),
     launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
-    claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record).revision })),
+    claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record) })),
     retire: emit(({ context }): SandboxIntent => ({ type: 'retire', seen: proven(context.record).revision })),
     release: emit(({ context }): SandboxIntent => ({ type: 'release', end: context.end ?? { reason: 'lost', exitCode: null } })),
     look: emit({ type: 'look' } as SandboxIntent),

@@ -28,7 +28,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     };
     const claimed = async () => {
       const record = await born();
-      return records.claim(record.id, aClaim(), record.revision);
+      return records.claim(record, aClaim());
     };
     const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
@@ -48,7 +48,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
 
       expect(await records.read(id)).to.equal(undefined);
       expect(await records.all()).to.deep.equal([]);
-      await refused(records.claim(id, aClaim(), '1'));
+      await refused(records.claim({ ...anOrder(undefined, id).record, revision: '1', state: 'idle' }, aClaim()));
       await refused(records.amend(id, 1, '1'));
       await refused(records.retire(id, '1'));
       expect(await records.release(id, { reason: 'deleted', exitCode: null })).to.equal(undefined);
@@ -68,7 +68,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
       const idle = await born();
       const claim = aClaim({ idleTimeoutMs: 60_000, maxLifetimeMs: 0 });
 
-      const record = await records.claim(idle.id, claim, idle.revision);
+      const record = await records.claim(idle, claim);
 
       expect(record).to.deep.equal({ ...idle, state: 'claimed', claim, revision: record.revision });
       expect(record.revision).to.not.equal(idle.revision);
@@ -79,7 +79,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
       const idle = await born();
       const claims = Array.from({ length: 64 }, (_, user) => aClaim({ owner: { namespace: 'n', team: 't', user: `u${user}` } }));
 
-      const outcomes = await Promise.allSettled(claims.map((claim) => records.claim(idle.id, claim, idle.revision)));
+      const outcomes = await Promise.allSettled(claims.map((claim) => records.claim(idle, claim)));
 
       const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
       const lost = outcomes.filter((outcome) => outcome.status === 'rejected' && outcome.reason instanceof RecordConflict);
@@ -90,8 +90,9 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     it('gives each instance to either its claim or its retirement, never both', async () => {
       const idle = await Promise.all(Array.from({ length: 32 }, born));
 
-      const rounds = await Promise.all(idle.map(async ({ id, revision }, index) => {
-        const claim = () => records.claim(id, aClaim(), revision);
+      const rounds = await Promise.all(idle.map(async (record, index) => {
+        const { id, revision } = record;
+        const claim = () => records.claim(record, aClaim());
         const retire = () => records.retire(id, revision);
         const [first, second] = await Promise.allSettled(index % 2 === 0 ? [claim(), retire()] : [retire(), claim()]);
         return { wins: [first, second].filter(({ status }) => status === 'fulfilled').length, left: await records.read(id), claimWon: (index % 2 === 0 ? first : second).status === 'fulfilled' };
@@ -106,7 +107,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     it('refuses a claim at a revision that is not the record’s', async () => {
       const idle = await born();
 
-      for (const seen of [`${idle.revision}0`, '', 'nonsense', '-1']) await refused(records.claim(idle.id, aClaim(), seen));
+      for (const revision of [`${idle.revision}0`, '', 'nonsense', '-1']) await refused(records.claim({ ...idle, revision }, aClaim()));
 
       expect((await records.read(idle.id))?.record).to.deep.equal(idle);
     });
@@ -114,7 +115,7 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     it('refuses to claim what is claimed, also at its present revision', async () => {
       const mine = await claimed();
 
-      await refused(records.claim(mine.id, aClaim(), mine.revision));
+      await refused(records.claim(mine, aClaim()));
 
       expect((await records.read(mine.id))?.record).to.deep.equal(mine);
     });

@@ -86,7 +86,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     };
     const claimed = async () => {
       const record = await launched();
-      return driver.claim(record.id, aClaim(), record.revision);
+      return driver.claim(record, aClaim());
     };
 
     it('describes the isolation in force', () => {
@@ -122,8 +122,8 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     it('lets one of two claims of the same revision through', async () => {
       const record = await launched();
       const results = await Promise.allSettled([
-        driver.claim(record.id, aClaim(), record.revision),
-        driver.claim(record.id, aClaim({ claimedAt: 2 }), record.revision),
+        driver.claim(record, aClaim()),
+        driver.claim(record, aClaim({ claimedAt: 2 })),
       ]);
       const kept = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
       const lost = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
@@ -282,7 +282,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('ends the connections to an instance that ends', async () => {
       const idle = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
-      const record = await driver.claim(idle.id, aClaim(), idle.revision);
+      const record = await driver.claim(idle, aClaim());
       const connection = await reachable(driver, record.id, 7_000);
       const closed = new Promise<void>((resolve) => { connection.on('error', () => {}).once('close', resolve).resume(); });
       await driver.release(record.id, { reason: 'deleted', exitCode: null });

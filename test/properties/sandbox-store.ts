@@ -46,7 +46,7 @@ export class SandboxStore {
   land(call: Call): Landing {
     switch (call.type) {
       case 'launch': return this.#launch(call.birth.record);
-      case 'claim': return this.#claim(call.claim, call.seen);
+      case 'claim': return this.#claim(call.claim, call.seen.revision);
       case 'retire': return this.#retire(call.seen);
       case 'release': {
         if (this.record?.state === 'idle') this.faults.push('released what nobody holds');

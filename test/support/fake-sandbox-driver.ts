@@ -131,9 +131,9 @@ export class FakeSandboxDriver implements SandboxDriver {
     return record;
   }
 
-  async claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord> {
-    await this.#enter('claim', id);
-    return this.#written(await this.records.claim(id, claim, seen));
+  async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
+    await this.#enter('claim', seen.id);
+    return this.#written(await this.records.claim(seen, claim));
   }
 
   async amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {

@@ -38,7 +38,7 @@ export class MemoryInstanceRecords implements InstanceRecords {
     });
   }
 
-  async claim(id: InstanceId, claim: Claim, seen: Revision): Promise<InstanceRecord> {
+  async claim({ id, revision: seen }: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
     return this.#write('claim', () => {
       const { record, definition } = this.#at(id, seen, 'idle');
       return this.#put({ ...record, state: 'claimed', claim }, definition);

@@ -32,7 +32,7 @@ describe('the life of a real sandbox', function () {
 
   it('is gone with the claimed record when it dies while it is claimed', async () => {
     const record = await spawned.launched();
-    const claimed = await spawned.driver.claim(record.id, aClaim(), record.revision);
+    const claimed = await spawned.driver.claim(record, aClaim());
     await spawned.exec(record.id, ['sh', '-c', 'kill -9 2']);
     const gone = await spawned.log.when(record.id, 'gone');
     expect(gone.record).to.deep.equal(claimed);

@@ -80,7 +80,7 @@ describe('what outlives whom', function () {
 
   it('carries out a release that was asked for while no spawner was there', async () => {
     const record = await spawned.launched();
-    await spawned.driver.claim(record.id, aClaim(), record.revision);
+    await spawned.driver.claim(record, aClaim());
     await killSpawner();
     await spawned.driver.release(record.id, { reason: 'deleted', exitCode: null });
     expect((await spawned.log.when(record.id, 'gone')).record).to.deep.include({ state: 'ending' });
@@ -119,7 +119,7 @@ describe('what outlives whom', function () {
 
   it('leaves sandboxes running when the daemon stops, and finds them again', async () => {
     const record = await spawned.launched();
-    const claimed = await spawned.driver.claim(record.id, aClaim(), record.revision);
+    const claimed = await spawned.driver.claim(record, aClaim());
     const running = spawned.runningOf(record.id);
     const spawner = spawned.spawnerPid();
     await spawned.driver.stop();

@@ -30,7 +30,7 @@ const live = async (): Promise<void> => {
     const { record: birth, definition } = anOrder(undefined, v7());
     const idle = await records.birth(birth, definition);
     say(`${idle.id} idle`);
-    await records.claim(idle.id, aClaim(), idle.revision);
+    await records.claim(idle, aClaim());
     say(`${idle.id} claimed`);
     await records.release(idle.id, { reason: 'deleted', exitCode: null });
     say(`${idle.id} ending`);
