@@ -46,12 +46,15 @@ const relay = async (request: IncomingMessage, response: ServerResponse, { port,
   const { method = 'GET', url: path = '/', headers } = request;
   const onward = httpRequest({ host: '127.0.0.1', port, method, path, headers });
   onward.end(sent);
+  response.once('close', () => onward.destroy()); // a stream ends when the client has had enough
   const [answer] = await once(onward, 'response') as [IncomingMessage];
+  response.writeHead(answer.statusCode ?? 0, answer.headers);
+  if (answer.headers['content-type']?.startsWith('text/event-stream')) return void answer.on('error', () => {}).pipe(response);
   const body = await bytesOf(answer);
   exchanges.push({
     method, path, request: sent.toString(), status: answer.statusCode ?? 0, type: answer.headers['content-type'] ?? '', answer: withoutSecrets(body.toString()),
   });
-  response.writeHead(answer.statusCode ?? 0, answer.headers).end(body);
+  response.end(body);
 };
 
 const bytesOf = async (stream: IncomingMessage): Promise<Buffer> => {

@@ -22,11 +22,15 @@ export class PageSession {
   readonly #world: PageWorld;
   readonly #bash: ChildProcess;
   #received = '';
+  #heard: (() => void) | undefined;
 
   constructor(world: PageWorld) {
     this.#world = world;
     this.#bash = spawn('bash', ['--norc', '--noprofile'], { cwd: ROOT, env: this.#env(), stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#bash.stdout?.on('data', (chunk: Buffer) => { this.#received += chunk.toString(); });
+    this.#bash.stdout?.on('data', (chunk: Buffer) => {
+      this.#received += chunk.toString();
+      this.#heard?.();
+    });
     this.#bash.stdin?.write('exec 2>&1\n');
   }
 
@@ -50,7 +54,10 @@ export class PageSession {
     const deadline = performance.now() + LINE_DEADLINE_MS;
     while (!this.#received.includes(`\n${END}\n`)) {
       if (performance.now() > deadline || this.#bash.exitCode !== null) throw new Error(`does not end: ${text}\n${this.#received}`);
-      await Promise.race([once(this.#bash.stdout ?? this.#bash, 'data'), new Promise((resolve) => { setTimeout(resolve, 100); })]);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 1_000);
+        this.#heard = () => { clearTimeout(timer); resolve(); };
+      });
     }
     return this.#received.slice(0, this.#received.indexOf(`\n${END}\n`));
   }
