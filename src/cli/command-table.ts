@@ -40,6 +40,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
   },
   {
+    name: 'logs', summary: 'Prints what a sandbox’s main process has printed',
+    load: async ({ action }) => (await import('./commands/logs.ts')).logsLeaf(action),
+  },
+  {
+    name: 'events', summary: 'Shows what happened to a sandbox, the oldest first',
+    load: async ({ action }) => (await import('./commands/events.ts')).eventsLeaf(action),
+  },
+  {
     name: 'cp', summary: 'Copies a file or a folder into a running sandbox or out of it',
     load: async ({ action }) => (await import('./commands/cp.ts')).cpLeaf(action),
   },

@@ -1,4 +1,4 @@
-import type { ApiKey, Pool, Sandbox } from '../client/wire.ts';
+import type { ApiKey, Event, Pool, Sandbox } from '../client/wire.ts';
 import { formatDuration } from '../model/durations.ts';
 import { fields, table } from './table.ts';
 
@@ -11,6 +11,11 @@ interface Column<T> {
 
 export const sandboxTable = (sandboxes: readonly Sandbox[], wide: boolean): string => tableOf(SANDBOX, sandboxes, wide);
 export const poolTable = (pools: readonly Pool[], wide: boolean): string => tableOf(POOL, pools, wide);
+export const eventTable = (events: readonly Event[], wide: boolean): string => tableOf(EVENT, events, wide);
+
+/** One event as a line by itself, for a list that has no end. */
+export const eventLine = (event: Event): string => table([shortTime(event.time) ?? '', event.type, event.reason, event.sandboxId ?? event.poolName ?? '-', event.message], []);
+
 export const keyTable = (keys: readonly ApiKey[], wide: boolean): string => tableOf(KEY, keys, wide);
 
 export const sandboxFields = (sandbox: Sandbox): string => fields([
@@ -77,6 +82,15 @@ const KEY: readonly Column<ApiKey>[] = [
   { heading: 'OWNER', of: ({ team, user }) => `${team}/${user}`, wide: true },
   { heading: 'ISSUED', of: ({ issuedAt }) => shortTime(issuedAt), wide: true },
   { heading: 'DESCRIPTION', of: ({ description }) => description, wide: true },
+];
+
+const EVENT: readonly Column<Event>[] = [
+  { heading: 'TIME', of: ({ time }) => shortTime(time) },
+  { heading: 'TYPE', of: ({ type }) => type },
+  { heading: 'REASON', of: ({ reason }) => reason },
+  { heading: 'MESSAGE', of: ({ message }) => message },
+  { heading: 'POOL', of: ({ poolName }) => poolName, wide: true },
+  { heading: 'SANDBOX', of: ({ sandboxId }) => sandboxId, wide: true },
 ];
 
 const tableOf = <T>(columns: readonly Column<T>[], items: readonly T[], wide: boolean): string => {

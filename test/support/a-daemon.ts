@@ -62,8 +62,8 @@ export class DaemonUnderTest {
     return client;
   }
 
-  async start(): Promise<DaemonRun> {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', ...this.#flags], {
+  async start(more: readonly string[] = []): Promise<DaemonRun> {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', ...this.#flags, ...more], {
       cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
     });
     let out = '';

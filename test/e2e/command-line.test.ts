@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, readlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { aTemplateFolder, claim, giveBack } from '../support/on-a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+describe('the command line on a real daemon', function () {
+  this.timeout(60_000);
+  const templates = aTemplateFolder({
+    talker: {
+      containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', 'echo first; echo second; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo third; sleep 1000'] }],
+    },
+  });
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+  let folder: string;
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3', '--templates-dir', templates.folder]);
+    client = daemon.client();
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-e2e-'));
+  });
+  after(async () => {
+    await daemon.dispose();
+    templates.remove();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** A command that goes on, and what it has printed so far. */
+  const started = (...args: readonly string[]) => {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], { env: { ...process.env, SANDPOOL_DATA_DIR: daemon.dataDir }, stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.setEncoding('utf8').on('data', (part: string) => { text += part; });
+    return { child, text: () => text, ended: once(child, 'close').then(([code]) => Number(code)) };
+  };
+
+  it('cp brings files and folders there and back, through the walls of a sandbox', async () => {
+    const id = await claim(client);
+    const bytes = randomBytes(1_300_000);
+    mkdirSync(join(folder, 'tree/a b'), { recursive: true });
+    writeFileSync(join(folder, 'tree/a b/data'), bytes);
+    symlinkSync('a b/data', join(folder, 'tree/link'));
+    for (const args of [[join(folder, 'tree'), `${id}:/tmp/`], [`${id}:/tmp/tree`, join(folder, 'back')], [join(folder, 'tree/a b/data'), `${id}:note`], [`${id}:note`, join(folder, 'note')]]) {
+      expect(await daemon.cli(['cp', ...args])).to.deep.equal({ code: 0, stdout: '', stderr: '' });
+    }
+    for (const copy of ['back/a b/data', 'note']) expect(readFileSync(join(folder, copy)).equals(bytes)).to.equal(true);
+    expect(readlinkSync(join(folder, 'back/link'))).to.equal('a b/data');
+    expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('tree\n');
+    await giveBack(client, id);
+  });
+
+  it('cp says so where the sandbox is full, and leaves nothing behind there', async () => {
+    const id = await claim(client);
+    writeFileSync(join(folder, 'large'), Buffer.alloc(200 * 2 ** 20));
+    const end = await daemon.cli(['cp', join(folder, 'large'), `${id}:/tmp/large`]);
+    expect(end.code).to.equal(1);
+    expect(end.stderr).to.match(/^sandpool: the sandbox says: .*No space left on device\n {2}what a sandbox writes lies in its memory/);
+    expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');
+    await giveBack(client, id);
+  });
+
+  it('logs shows what a sandbox printed, and follows it to its end', async () => {
+    await client.post('/sandboxpools', { name: 'talkers', templateName: 'talker', replicas: 1 });
+    const id = await claim(client, 'talkers');
+    expect(await daemon.cli(['logs', id])).to.deep.equal({ code: 0, stdout: 'first\nsecond\n', stderr: '' });
+    expect((await daemon.cli(['logs', '--tail', '1', id])).stdout).to.equal('second\n');
+    expect((await daemon.cli(['logs', '--timestamps', '--since', '10m', id])).stdout).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z first\n/);
+    const following = started('logs', '-f', id);
+    await within(10_000, 'the first lines', () => following.text() === 'first\nsecond\n' || undefined);
+    await daemon.cli(['exec', id, '--', 'touch', '/tmp/go']);
+    await within(10_000, 'the third line', () => following.text().endsWith('third\n') || undefined);
+    await giveBack(client, id);
+    expect(await following.ended).to.equal(0);
+    expect((await daemon.cli(['logs', id])).stdout).to.equal('first\nsecond\nthird\n');
+    expect((await daemon.cli(['logs', '0190d4a5-7b1e-7c3a-9f00-00000000dead'])).code).to.equal(1);
+  });
+
+  it('events shows what happened to a sandbox, and follows what happens', async () => {
+    const following = started('events', '-f', '-o', 'json');
+    const id = await within(15_000, 'an event', async () => {
+      const claimed = await claim(client);
+      return following.text().includes(claimed) ? claimed : await giveBack(client, claimed).then(() => undefined);
+    });
+    const ofOne = started('events', '-f', id);
+    await within(10_000, 'its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
+    await giveBack(client, id);
+    expect(await ofOne.ended).to.equal(0);
+    expect(ofOne.text().trim().split('\n').map((line) => line.split(/ +/)[2])).to.include.members(['Claimed', 'Killing', 'Completed']);
+    const list = await daemon.cli(['events', id]);
+    expect(list.stdout.split('\n')[0]).to.match(/^TIME +TYPE +REASON +MESSAGE$/);
+    expect(list.stdout).to.include(' Claimed ').and.include(' Completed ');
+    following.child.kill('SIGINT');
+    expect(await following.ended).to.equal(130);
+    for (const line of following.text().trim().split('\n')) expect(JSON.parse(line)).to.include.keys('time', 'reason');
+    expect((await daemon.cli(['events'])).stderr).to.include('name a sandbox, or follow what happens with -f');
+  });
+
+  it('events goes on after the daemon was started again', async () => {
+    const following = started('events', '-f');
+    const first = await within(15_000, 'an event', async () => {
+      const claimed = await claim(client);
+      return following.text().includes(claimed) ? claimed : await giveBack(client, claimed).then(() => undefined);
+    });
+    await giveBack(client, first);
+    const { port } = daemon.run;
+    await daemon.stop();
+    await daemon.start(['--listen', `127.0.0.1:${port}`]);
+    client = daemon.client();
+    await within(20_000, 'an event of the new one', async () => {
+      const claimed = await claim(client);
+      await giveBack(client, claimed);
+      return following.text().includes(claimed) || undefined;
+    });
+    following.child.kill('SIGINT');
+    expect(await following.ended).to.equal(130);
+  });
+});
