@@ -40,6 +40,13 @@ export class OrderedIndex {
     return ids;
   }
 
+  /** How many are newer than the entry, which need not be in it. */
+  newerThan(entry: OrderedEntry): number {
+    const at = this.#position(entry);
+    const there = this.#entries[at];
+    return this.#entries.length - at - (there && compare(there, entry) === 0 ? 1 : 0);
+  }
+
   /** A copy of the ids, oldest first. */
   ids(): readonly string[] { return this.#entries.map((entry) => entry.id); }
 

@@ -102,6 +102,11 @@ export class SandboxIndex {
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
+  /** How many of that list are newer than the entry. */
+  newerThan(filter: LiveFilter, entry: OrderedEntry): number {
+    return this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ?? 0;
+  }
+
   #shelve(placement: Placement): void {
     let shelf = this.#shelves.get(placement.poolUid);
     if (!shelf) {

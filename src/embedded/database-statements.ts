@@ -11,12 +11,12 @@ const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 const OWNER_GROUPS = 'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
 const ANY_GROUPS = '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ?3) AND (?4 IS NULL OR pool_name = ?4)';
 
-/** What ended at or after ?5: whole ten minutes by their counts, the part before them counted. */
+/** What ended at or after ?5: whole ten minutes by their counts, the part before them counted. (Numbers are bound as REAL.) */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
-  SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > ?5 / 600000
+  SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > CAST(?5 AS INTEGER) / 600000
   UNION ALL
   SELECT COUNT(*) FROM history_groups JOIN history USING (group_id)
-  WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (?5 / 600000 + 1) * 600000)`;
+  WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (CAST(?5 AS INTEGER) / 600000 + 1) * 600000)`;
 
 /**
  * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one claimed at ?6 with id ?7.
@@ -33,6 +33,27 @@ const walk = (inOwner: string, groups: string): string => `
   SELECT COUNT(*), COALESCE(SUM(matches), 0), MIN(claimed_at), (SELECT id FROM step ORDER BY claimed_at, id LIMIT 1) FROM step
   UNION ALL
   SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
+
+/**
+ * Where a walk may begin to leave out ?6: answers a moment such that those claimed at or after it are at most ?6, and how
+ * many they are. Only claims later than ?5 are counted, which end later still. Of coarse buckets to fine ones.
+ */
+const seek = (groups: string): string => {
+  const level = (name: string, bits: number, above: string | undefined): string => `
+  ${name}_counts AS MATERIALIZED (
+    SELECT bucket, ${above === undefined ? '' : `(SELECT passed FROM ${above}) + `}SUM(SUM(finished)) OVER (ORDER BY bucket DESC) AS newer
+    FROM history_claims WHERE group_id IN (SELECT group_id FROM history_groups WHERE ${groups}) AND bits = ${bits}
+      AND bucket >= ${above === undefined ? `(?5 >> ${bits}) + 1` : `(SELECT MAX((?5 >> ${bits}) + 1, bucket << 6) FROM ${above})`}
+      ${above === undefined ? '' : `AND bucket < (SELECT (bucket + 1) << 6 FROM ${above})`}
+    GROUP BY bucket
+  ), ${name} AS MATERIALIZED (
+    SELECT COALESCE(MAX(bucket) FILTER (WHERE newer > ?6), ?5 >> ${bits}) AS bucket,
+      COALESCE(MAX(newer) FILTER (WHERE newer <= ?6), ${above === undefined ? '0' : `(SELECT passed FROM ${above})`}) AS passed
+    FROM ${name}_counts
+  )`;
+  return `WITH ${level('coarse', 20, undefined)}, ${level('middle', 14, 'coarse')}, ${level('fine', 8, 'middle')}
+    SELECT (bucket + 1) << 8, passed FROM fine`;
+};
 
 export const STATEMENTS = {
   'instances.page': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE seq > ? ORDER BY seq LIMIT ?`,
@@ -79,6 +100,8 @@ export const STATEMENTS = {
   'events.of': 'SELECT body FROM sandbox_events WHERE sandbox_id = ? ORDER BY id',
   'history.totalOfOwner': totalSince(OWNER_GROUPS),
   'history.totalOfAny': totalSince(ANY_GROUPS),
+  'history.seekOfOwner': seek(OWNER_GROUPS),
+  'history.seekOfAny': seek(ANY_GROUPS),
   'history.walkOfOwner': walk(`owner = ?1 || '/' || ?2 || '/' || ?3 AND`, OWNER_GROUPS),
   'history.walkOfAny': walk('', ANY_GROUPS),
   'history.forget': `DELETE FROM history WHERE seq IN (

@@ -73,12 +73,14 @@ export class SqliteHistory implements History {
   }
 
   /** Steps of bounded cost, between which others' writes go first; ends once `total` were met, however many older ones there are. */
-  async #walk({ of, parameters }: Asked, { offset, limit }: Page, total: number): Promise<readonly FinishedSandbox[]> {
+  async #walk(asked: Asked, { offset, limit }: Page, total: number): Promise<readonly FinishedSandbox[]> {
+    const { of, parameters } = asked;
     const items: FinishedSandbox[] = [];
     if (offset >= total) return items;
-    let [claimedAt, id]: [SqlValue, SqlValue] = [Number.MAX_SAFE_INTEGER, ''];
-    let skip = offset;
-    for (let met = 0; met < total && items.length < limit;) {
+    const { before, passed } = await this.#seek(asked, offset);
+    let [claimedAt, id]: [SqlValue, SqlValue] = [before, ''];
+    let skip = offset - passed;
+    for (let met = passed; met < total && items.length < limit;) {
       const wanted = limit - items.length;
       const entries = Math.min(2 * (skip + wanted), STEP_ENTRIES);
       const [summary, ...bodies] = await this.#database.run(`history.walkOf${of}`, ...parameters, claimedAt, id, entries, skip, wanted);
@@ -90,6 +92,12 @@ export class SqliteHistory implements History {
       [claimedAt, id] = [lastClaimedAt, lastId];
     }
     return items;
+  }
+
+  /** A moment at and after which `passed` of them were claimed, no more than are to be left out. */
+  async #seek({ of, parameters }: Asked, offset: number): Promise<{ readonly before: number; readonly passed: number }> {
+    const [found] = offset < LEAST_SOUGHT ? [] : await this.#database.run(`history.seekOf${of}`, ...parameters, offset);
+    return found ? { before: Number(found[0]), passed: Number(found[1]) } : { before: Number.MAX_SAFE_INTEGER, passed: 0 };
   }
 
   #sweepAt(delayMs: number): void {
@@ -121,6 +129,9 @@ export const SWEEP_PAUSE_MS = 60_000;
 
 /** Index entries that one step of a walk looks at: about a millisecond. */
 const STEP_ENTRIES = 2_000;
+
+/** Fewer are left out faster by a walk. */
+const LEAST_SOUGHT = 200;
 
 interface Page { readonly offset: number; readonly limit: number }
 interface Asked { readonly of: 'Owner' | 'Any'; readonly parameters: readonly SqlValue[] }

@@ -130,6 +130,23 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect((await idsOf({ poolName: 'rare' }, { offset: 4, limit: 1 })).ids).to.deep.equal([rows[1_000]?.id]);
         expect(await idsOf({ owner: ALICE, since: T0 + 10_000 })).to.deep.equal({ ids: [oldest.id], total: 1 });
       });
+
+      it('finds a page far down exactly, whenever they were claimed and however long they lasted', async () => {
+        const day = 86_400_000;
+        const moment = (n: number): number => T0 + ((n * 7_919_317) % (2 * day)) - ((n * n) % 400); // spread, with some close together
+        const rows = Array.from({ length: 3_000 }, (_, n) => {
+          const claimedAt = n % 7 === 0 ? T0 + 12_345_678 : moment(n);
+          return aFinished({ claimedAt, terminatedAt: claimedAt + ((n * 104_729) % (n % 3 === 0 ? day : 60_000)), poolName: n % 5 === 0 ? 'big' : 'default', owner: n % 2 === 0 ? ALICE : BOB });
+        });
+        await record(rows);
+        for (const filter of [{ owner: ALICE }, { owner: ALICE, poolName: 'default', since: T0 + day }, { since: T0 + day }, { owner: BOB, since: T0 + day + 1_048_576 }]) {
+          const wanted = rows.filter((row) => row.terminatedAt >= (filter.since ?? 0) && (!filter.owner || row.owner === filter.owner) && (!('poolName' in filter) || row.poolName === filter.poolName))
+            .toSorted((a, b) => b.claimedAt - a.claimedAt || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
+          for (const offset of [199, 200, 201, 347, 500, wanted.length - 60, wanted.length - 1]) {
+            expect([filter, offset, await idsOf(filter, { offset, limit: 20 })]).to.deep.equal([filter, offset, { ids: wanted.slice(offset, offset + 20), total: wanted.length }]);
+          }
+        }
+      });
     });
 
     describe('filters', () => {

@@ -32,6 +32,7 @@ describe('retention of the history', () => {
     const history = make();
     const old = file.clock.now() - RETENTION_MS - 1;
     const rows = Array.from({ length: 2 * SWEEP_ROWS + 50 }, (_, n) => aFinished({ terminatedAt: old - n, poolName: `p${n % 3}` }));
+    const claims = () => file.database.run('history.seekOfAny', null, null, null, null, 0, Number.MAX_SAFE_INTEGER);
     const kept = aFinished({ claimedAt: old - 9, terminatedAt: file.clock.now() - RETENTION_MS + 10_000 });
     await Promise.all([...rows, kept].map((row) => history.record(row)));
 
@@ -40,6 +41,7 @@ describe('retention of the history', () => {
     await history.stop();
 
     expect(steps).to.deep.equal([SWEEP_ROWS, SWEEP_ROWS, 50, 0]);
+    expect((await claims())[0]?.[1]).to.equal(1); // of the one that is left
     expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [kept], total: 1 });
     expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
   });
