@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { TerminalUnderTest, tokenFor } from '../support/a-terminal.ts';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { answeredAtOnce, type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
+import { documentedOperations } from '../support/documented-answers.ts';
+import { type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
 import { Dice, hostileValue, mutated } from '../support/hostile-values.ts';
 import { connectRaw, type HttpAnswer, type HttpClient } from '../support/http-client.ts';
 import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
@@ -53,7 +54,7 @@ describe('hostile bytes to the real daemon', function () {
     expect(status < 500 || honest, context).to.equal(true);
   };
 
-  for (const [place, operation] of answeredAtOnce.entries()) {
+  for (const [place, operation] of documentedOperations.entries()) {
     it(`${REQUESTS_PER_ROUTE} to ${operation.method} ${operation.path} are answered, never by a fault`, async () => {
       const known: Known = { path: { sandboxId: [id], name: ['target', 'default/nothing'] }, fields: { poolName: ['default', 'target'], templateName: ['default'] } };
       const requests = requestsTo(operation, known, { seed: seed + place, count: REQUESTS_PER_ROUTE });

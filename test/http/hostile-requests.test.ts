@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { DocumentedOperation } from '../support/documented-answers.ts';
-import { answeredAtOnce, type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
+import { type DocumentedOperation, documentedOperations } from '../support/documented-answers.ts';
+import { type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
 import { Dice, mutated } from '../support/hostile-values.ts';
 import { connectRaw, type HttpAnswer } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -93,7 +93,7 @@ describe('requests made from the document', function () {
     return good;
   };
 
-  for (const [place, documented] of answeredAtOnce.entries()) {
+  for (const [place, documented] of documentedOperations.entries()) {
     it(`${REQUESTS_PER_ROUTE} to ${documented.method} ${documented.path} are answered as it says`, async () => {
       const requests = requestsTo(documented, known, { seed: seed + place, count: REQUESTS_PER_ROUTE });
       expect(await sendAll(documented, requests), 'some are good').to.be.greaterThan(0);

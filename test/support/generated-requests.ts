@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { at, type DocumentedOperation, documentedOperations, isObject, type Json, validatorOf } from './documented-answers.ts';
+import { at, type DocumentedOperation, isObject, type Json, validatorOf } from './documented-answers.ts';
 import { Dice, hostileBody, hostileSegment, hostileValue } from './hostile-values.ts';
 import { valuesOf } from './schema-values.ts';
 
@@ -11,12 +11,6 @@ export interface GeneratedRequest {
   /** `valid`: all of it is as the document has it. `forbidden`: the body is one that the document rules out. `odd`: anything. */
   readonly kind: 'valid' | 'forbidden' | 'odd';
 }
-
-/** The operations whose answers end by themselves: all but streams of events. */
-export const answeredAtOnce: readonly DocumentedOperation[] = documentedOperations.filter(({ pointer }) => {
-  const content = at(`${pointer}/responses/200`)?.['content'];
-  return !isObject(content) || Object.keys(content).some((type) => type !== 'text/event-stream');
-});
 
 type Values = Readonly<Record<string, readonly [string, ...string[]]>>;
 
@@ -53,7 +47,7 @@ const partsOf = ({ operation, path }: DocumentedOperation, known: Known): fc.Arb
   const parameters = (Array.isArray(operation['parameters']) ? operation['parameters'] : [])
     .map((parameter: Json) => (typeof parameter['$ref'] === 'string' ? at(parameter['$ref'].slice(1)) ?? {} : parameter));
   const among = (where: string): fc.Arbitrary<Record<string, unknown>> => fc.record(Object.fromEntries(parameters
-    .filter((parameter) => parameter['in'] === where && parameter['name'] !== 'follow')
+    .filter((parameter) => parameter['in'] === where)
     .map((parameter) => [String(parameter['name']), isObject(parameter['schema']) ? valuesOf(parameter['schema']) : fc.string()])), { requiredKeys: [], noNullPrototype: true });
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const schema = bodySchemaOf(operation);
