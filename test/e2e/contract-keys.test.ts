@@ -24,7 +24,7 @@ describe('the contract: keys and what goes for every request', () => {
 
   before(async function () {
     this.timeout(40_000);
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1', '--trusted-proxies', '127.0.0.1']);
     client = daemon.client();
     admin = daemon.client(daemon.adminKey);
     anyone = daemon.client('');
@@ -55,9 +55,11 @@ describe('the contract: keys and what goes for every request', () => {
     await within(5_000, 'it expires', async () => (await soonOver.get('/sandboxes')).status === 401 || undefined);
     const swapped = daemon.tenantKey.replace(/^spk_[^_]+/, daemon.adminKey.replace(/_[^_]+$/, ''));
     const bodies = new Set<string>();
+    let addresses = 0;
     for (const key of [apiKey, swapped, 'nonsense', 'spk_a_b', daemon.tenantKey.slice(0, -1), `${daemon.tenantKey}0`, daemon.tenantKey.toUpperCase(), `Bearer ${daemon.tenantKey}`]) {
       for (const operation of OPERATIONS) {
-        const answer = await ask(anyone, operation, { 'SERVICE-API-KEY': key });
+        // Each from an address of its own: more than 20 of one would be told to wait.
+        const answer = await ask(anyone, operation, { 'SERVICE-API-KEY': key, 'X-Forwarded-For': `192.0.2.${(addresses += 1)}` });
         expect(answer.status, `${operation[1]} ${key.length}`).to.equal(401);
         bodies.add(answer.text);
       }
