@@ -6,6 +6,7 @@ import { claim } from './figures/claim.ts';
 import { exec } from './figures/exec.ts';
 import { fill } from './figures/fill.ts';
 import { growth } from './figures/growth.ts';
+import { image } from './figures/image.ts';
 import { loop } from './figures/loop.ts';
 import { memory } from './figures/memory.ts';
 import { neighbours } from './figures/neighbours.ts';
@@ -14,7 +15,7 @@ import { Load } from './load.ts';
 import { tableOf, type Measure } from './measure.ts';
 import { removeTemporaryFolder, removeTemporaryFolders, temporaryFolder } from './temporary-folder.ts';
 
-const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth];
+const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth, image];
 const ROUNDS = 5;
 const FIGURE_DEADLINE_MS = 300_000;
 
