@@ -25,6 +25,7 @@ import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { followEvents } from './operations/follow-events.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
+import { isReady } from './operations/is-ready.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { loadTemplates } from './operations/load-templates.ts';
@@ -128,6 +129,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     followEvents: followEvents({ events }),
     createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
     openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
+    isReady: isReady(common),
     openEndpoint: openEndpoint(common),
     createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),
     getPool: getPool(common),

@@ -125,6 +125,7 @@ export interface SandboxDriver {
   describe(): DriverDescription;
   /**
    * Reports every instance once, then every change, in order per instance; resolves when the first pass is complete.
+   * An instance with readiness probes is `starting` until all of them pass, then `available`, and `unavailable` while one fails.
    * A record without a process is reported as `gone`; a process without a record is ended by the driver, not reported.
    */
   watch(report: (fact: InstanceFact) => void): Promise<void>;
@@ -170,12 +171,24 @@ export interface SandboxDriver {
    */
   followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
   /**
+   * Runs the readiness probes of the instance, container's and endpoints', once and now; those who ask at the same time may
+   * share a run. Changes nothing of what it is said to be. Rejects with InstanceGone, NotJoinable or OutcomeUnknown.
+   */
+  probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
+  /**
    * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has the host's network, what
    * another process listens on is refused. The stream obeys back-pressure both ways and ends with the sandbox. Rejects with
    * PortUnreachable where nothing takes it, with InstanceGone, NotJoinable or OutcomeUnknown, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex>;
   stop(): Promise<void>;
+}
+
+/** Of one probe; of the container's where no endpoint is named. */
+export interface ProbeOutcome {
+  readonly endpoint?: string;
+  /** Why it failed; absent where it passed. */
+  readonly failure?: string;
 }
 
 export interface DriverDescription {

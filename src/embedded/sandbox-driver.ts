@@ -3,7 +3,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
   DefinitionRefused, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
@@ -49,7 +49,7 @@ interface Known {
   ordered: boolean;
   /** It is to end, so that is asked of each spawner anew. */
   unwanted: boolean;
-  /** Until it is reported available: then its record may move. */
+  /** As long as it is starting: then its record may move. */
   record: InstanceRecord | undefined;
   /** The key of its image, which is held for it. */
   image?: string;
@@ -186,6 +186,10 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
   }
 
+  probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
+    return this.#client.probe(id);
+  }
+
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
     return this.#ports.dial(id, port, signal);
   }
@@ -253,12 +257,23 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const known = this.#known.get(id);
     if (!known) return;
     if (vitals.kind === 'gone') return this.#ended(id, vitals);
-    if (known.reported && known.vitals.kind === vitals.kind) return;
+    if (known.reported && sameVitals(known.vitals, vitals)) return;
     known.vitals = vitals;
     known.reported = true;
     const { record } = known;
-    if (vitals.kind === 'available') known.record = undefined;
+    if (!record) return this.#moved(id, known);
+    if (vitals.kind !== 'starting') known.record = undefined;
     this.#report({ id, record, vitals });
+  }
+
+  /** Its readiness changed after it was available: the record is read, since it may have been claimed since. */
+  #moved(id: InstanceId, known: Known): void {
+    const reported = this.#records.read(id).then(
+      (stored) => { if (this.#known.get(id) === known) this.#report({ id, record: stored?.record, vitals: known.vitals }); },
+      (error: unknown) => this.#log.error({ id, error }, 'the readiness of a sandbox can not be reported: its record can not be read'),
+    );
+    this.#ending.add(reported);
+    void reported.finally(() => this.#ending.delete(reported));
   }
 
   /** The record is read again: it may have been claimed, released or retired since. */
@@ -285,3 +300,6 @@ const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: EmbeddedDriverOpti
   unpackerCommand: images?.unpackerCommand ?? [],
   bwrapPath, clock, log,
 });
+
+const sameVitals = (a: Vitals, b: Vitals): boolean => a.kind === b.kind && reasonOf(a) === reasonOf(b);
+const reasonOf = (vitals: Vitals): string | undefined => (vitals.kind === 'starting' ? vitals.reason : undefined);

@@ -3,6 +3,7 @@ import type { Log } from '../contracts/log.ts';
 import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
 import { PROTOCOL, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
+import type { ProbeReport } from './spawner/readiness.ts';
 import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
 import { connectSpawner, SpawnerUnusable, type SpawnerProcessOptions } from './spawner-process.ts';
 
@@ -93,6 +94,10 @@ export class SpawnerClient {
   /** The socket that leads to the sandbox's ports. */
   async forward(id: string): Promise<string> {
     return (this.#link ?? await this.#connected(PATIENCE_MS)).forward(id);
+  }
+
+  async probe(id: string): Promise<readonly ProbeReport[]> {
+    return (this.#link ?? await this.#connected(PATIENCE_MS)).probe(id);
   }
 
   async #connect(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Vitals } from '../model/sandbox.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
 import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage, type StartTerms } from './spawner/protocol.ts';
+import type { ProbeReport } from './spawner/readiness.ts';
 import { SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 
@@ -46,6 +47,7 @@ export class SpawnerLink {
   readonly #lists = new Map<number, { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }>();
   readonly #starts = new Map<number, { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }>();
   readonly #forwards = new Map<number, { settle: (socket: string) => void; fail: (error: Error) => void }>();
+  readonly #probes = new Map<number, { settle: (reports: readonly ProbeReport[]) => void; fail: (error: Error) => void }>();
   readonly #running = new Map<number, Running>();
   readonly #attaching = new Map<number, Attaching>();
   readonly #terminals = new Map<number, TerminalChannel>();
@@ -98,6 +100,15 @@ export class SpawnerLink {
       const request = this.#number();
       this.#forwards.set(request, { settle, fail });
       this.#send({ type: 'forward', request, id });
+    });
+  }
+
+  /** Rejects with InstanceGone. */
+  probe(id: string): Promise<readonly ProbeReport[]> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#probes.set(request, { settle, fail });
+      this.#send({ type: 'probe', request, id });
     });
   }
 
@@ -180,7 +191,8 @@ export class SpawnerLink {
       case 'listed': this.#lists.get(message.request)?.settle(message.instances); this.#lists.delete(message.request); return;
       case 'started': this.#starts.get(message.request)?.settle(message.outcome); this.#starts.delete(message.request); return;
       case 'forwarded': this.#forwards.get(message.request)?.settle(message.socket); this.#forwards.delete(message.request); return;
-      case 'unreachable': this.#forwards.get(message.request)?.fail(message.gone ? new InstanceGone(message.reason) : new NotJoinable(message.reason)); this.#forwards.delete(message.request); return;
+      case 'probed': this.#probes.get(message.request)?.settle(message.reports); this.#probes.delete(message.request); return;
+      case 'unreachable': return this.#unreachable(message);
       case 'fact': return this.#events.fact(message.id, message.vitals);
       case 'attached': return this.#attached(message.channel);
       case 'refused': return this.#refused(message);
@@ -204,6 +216,14 @@ export class SpawnerLink {
     attaching.settle(terminal);
   }
 
+  #unreachable({ request, gone, reason }: Extract<SpawnerMessage, { type: 'unreachable' }>): void {
+    const error = gone ? new InstanceGone(reason) : new NotJoinable(reason);
+    for (const waiting of [this.#forwards, this.#probes]) {
+      waiting.get(request)?.fail(error);
+      waiting.delete(request);
+    }
+  }
+
   #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
     const error = gone ? new InstanceGone(reason) : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
     this.#running.get(channel)?.fail(error);
@@ -223,9 +243,9 @@ export class SpawnerLink {
     this.#socket.destroy();
     const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
     this.#greeting?.fail(error);
-    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#forwards.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
+    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#forwards.values(), ...this.#probes.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
-    for (const map of [this.#lists, this.#starts, this.#forwards, this.#running, this.#attaching, this.#terminals]) map.clear();
+    for (const map of [this.#lists, this.#starts, this.#forwards, this.#probes, this.#running, this.#attaching, this.#terminals]) map.clear();
     this.#events.lost();
   }
 }

@@ -77,6 +77,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
+  /** Its 503 is an answer like its 200, and says nothing of when to come again. */
+  readonly withoutRetryAfter?: true;
   /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT If-Match. */
   readonly versioned?: true;
   /** It mostly waits, and bounds by itself how many of it are under way. */

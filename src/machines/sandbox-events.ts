@@ -49,6 +49,8 @@ export interface SandboxContext {
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
+  /** While it starts: what was last said of why it is not ready. */
+  readonly unready?: string;
   /** A claim under way, when its request gives up, and whether it was written a second time. */
   readonly claiming: { readonly claim: Claim; readonly until: number; readonly repeated: boolean } | undefined;
   readonly activeAt: number;

@@ -26,7 +26,8 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode } : undefined);
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
-  return { record, gone, startedAt, availableAt, ...(record?.end ? { end: record.end } : {}) };
+  const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: vitals.reason } : {};
+  return { record, gone, startedAt, availableAt, ...unready, ...(record?.end ? { end: record.end } : {}) };
 };
 
 /** Of two records of one instance the one that is further on; the one shown last among equals. */
@@ -46,10 +47,10 @@ export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
   return { reason: 'retired', exitCode: null };
 };
 
-export const failureOf = (event: SandboxEvent): string => {
+export const failureOf = ({ unready }: SandboxContext, event: SandboxEvent): string => {
   if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
   if (event.type === 'LAUNCH_REFUSED') return event.reason;
-  return 'did not become ready within startupTimeout';
+  return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
 };
 
 /** For values that the state itself guarantees; a miss is a fault of the machine, and the actor is rebuilt from its fact. */

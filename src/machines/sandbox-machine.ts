@@ -94,7 +94,7 @@ export const sandboxMachine = setup({
       return { type: 'close', ...(finished ? { finished } : {}) };
     }),
     reportStarted: emit({ type: 'report-start', outcome: 'started', reason: '' } as SandboxIntent),
-    reportFailed: emit(({ event }): SandboxIntent => ({ type: 'report-start', outcome: 'failed', reason: failureOf(event) })),
+    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'failed', reason: failureOf(context, event) })),
   },
 }).createMachine({
   id: 'sandbox',

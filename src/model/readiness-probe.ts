@@ -8,8 +8,8 @@ import { z } from 'zod';
 const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
 
-/** A number, or the name of a port of the container. */
-export const PortReference = z.union([z.int().min(1).max(65_535), z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/)], {
+/** A number, or the name of a port of the container; whether there is one of that name is for the document to say. */
+export const PortReference = z.union([z.int().min(1).max(65_535), z.string()], {
   error: 'must be a port from 1 to 65535, or the name of a port of the container',
 });
 

@@ -65,7 +65,8 @@ export interface Birth {
 
 /** What the driver sees of the instance's process. */
 export type Vitals =
-  | { readonly kind: 'starting' }
+  /** `reason`: why it is not ready yet, as far as is known. */
+  | { readonly kind: 'starting'; readonly reason?: string }
   | { readonly kind: 'available'; readonly startedAt: number }
   | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string }
   /** Gone for certain: nothing of it runs any more. */

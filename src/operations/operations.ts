@@ -48,6 +48,8 @@ export interface Operations {
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
 
+  /** Runs the sandbox's readiness probes, now. */
+  readonly isReady: (caller: Caller, sandboxId: string) => Promise<SandboxReadiness>;
   /** The way to an endpoint of the caller's running sandbox, by HTTP under `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal. */
   readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint;
 
@@ -127,6 +129,13 @@ export interface OpenTerminal {
   readonly ended: Promise<void>;
   /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */
   readonly close: () => void;
+}
+
+export interface SandboxReadiness {
+  readonly sandboxId: string;
+  readonly ready: boolean;
+  /** By name. */
+  readonly endpoints: Readonly<Record<string, { readonly ready: boolean; readonly message: string }>>;
 }
 
 /** A way to an endpoint, open until it is closed; it counts against what sandbox and tenant may have open. */

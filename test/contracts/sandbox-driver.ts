@@ -280,6 +280,12 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(await rejection(driver.dial(id, 7_000, AbortSignal.abort(new Error('no more'))))).to.have.property('message', 'no more');
     });
 
+    it('runs the probes of what is there: none, where it has none', async () => {
+      const { id } = await launched();
+      expect(await driver.probe(id)).to.deep.equal([]);
+      expect(await rejection(driver.probe(v7()))).to.be.instanceOf(InstanceGone);
+    });
+
     it('ends the connections to an instance that ends', async () => {
       const idle = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
       const record = await driver.claim(idle, aClaim());

@@ -65,7 +65,10 @@ describe('the contract: pools', () => {
     const { error, errorCode, detail } = answer.json;
     expect({ error, errorCode }).to.deep.equal({ error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' });
     expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
-    expect(detail?.['availableTemplates']).to.deep.equal([{ name: 'default', description: 'This machine\'s own programs, one cpu, 256 MiB, no network.' }]);
+    expect(detail?.['availableTemplates']).to.deep.equal([
+      { name: 'default', description: 'This machine\'s own programs, one cpu, 256 MiB, no network.' },
+      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: Python\'s where there is Python, else one line of Perl.' },
+    ]);
     expect(detail?.['hint']).to.be.a('string').that.is.not.empty;
   });
 

@@ -153,6 +153,27 @@ describe('sandboxes over HTTP', () => {
     });
   });
 
+  describe('GET /sandboxes/{sandboxId}/is_ready', () => {
+    it('answers 200 where all are ready, and 503 with the same body and without Retry-After where one is not', async () => {
+      server.operations.endpoints.set('web', { port: 80, scheme: 'http' });
+      const id = await claimed();
+      const ready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
+      expect(ready.status).to.equal(200);
+      expect(JSON.parse(ready.text)).to.deep.equal({ sandboxId: id, ready: true, endpoints: { web: { ready: true, message: 'its probe passes' } } });
+      expect(ready.headers).to.include({ deprecation: '@1767225600', link: `</sandboxes/${id}>; rel="successor-version"` });
+      server.operations.unready.set('web', 'GET / answered 503');
+      const unready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
+      expect(unready.status).to.equal(503);
+      expect(unready.headers).to.not.have.property('retry-after');
+      expect(JSON.parse(unready.text)).to.deep.equal({ sandboxId: id, ready: false, endpoints: { web: { ready: false, message: 'GET / answered 503' } } });
+    });
+
+    it('is 404 to others', async () => {
+      const id = await claimed();
+      expect((await server.stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+    });
+  });
+
   describe('DELETE /sandboxes/{sandboxId}', () => {
     it('answers the sandbox as Stopping, without an envelope', async () => {
       const id = await claimed();

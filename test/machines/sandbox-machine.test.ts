@@ -69,6 +69,14 @@ describe('a sandbox that is launched', () => {
     ]);
   });
 
+  it('is reported as failed with what its probes said last', () => {
+    const unready: Vitals = { kind: 'starting', reason: 'readinessProbe: GET / answered 503' };
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), unready), deadline(T0 + 10_000));
+    expect(sandbox.intents[1]).to.deep.equal({
+      type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout: readinessProbe: GET / answered 503',
+    });
+  });
+
   it('reports why its process died at start', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), EXITED));
     expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'failed', reason: 'exited' });

@@ -173,6 +173,15 @@ export class FakeOperations implements Operations {
 
   readonly openTerminal: Operations['openTerminal'] = async () => { throw sandboxNotFound(); };
 
+  /** Why each endpoint is not ready; others are. */
+  readonly unready = new Map<string, string>();
+
+  readonly isReady: Operations['isReady'] = async (caller, sandboxId) => {
+    const { id } = this.#sandbox(caller, sandboxId);
+    const endpoints = [...this.endpoints.keys()].map((name) => [name, { ready: !this.unready.has(name), message: this.unready.get(name) ?? 'its probe passes' }] as const);
+    return { sandboxId: id, ready: this.unready.size === 0, endpoints: Object.fromEntries(endpoints) };
+  };
+
   /** What endpoints lead to, by name; every sandbox has them all. */
   readonly endpoints = new Map<string, { readonly port: number; readonly scheme: 'http' | 'https' }>();
   /** How often traffic marked activity, and how many endpoints are open. */

@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream';
 import {
   DefinitionRefused, InstanceGone, PortUnreachable,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
-type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial';
+type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial' | 'probe';
 
 export interface FakeDriverOptions {
   /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
@@ -37,6 +37,8 @@ export class FakeSandboxDriver implements SandboxDriver {
   description: DriverDescription = { isolation: 'fake', warnings: [], ready: true };
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
+  /** What probes show. */
+  probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
 
   readonly #options: FakeDriverOptions;
@@ -188,6 +190,12 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
     return this.logged.follow(id, after, { signal, ended: () => !this.#vitals.has(id) });
+  }
+
+  async probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
+    await this.#enter('probe', id);
+    this.#mustRun(id);
+    return this.probes(id);
   }
 
   async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {

@@ -87,6 +87,18 @@ export interface Operations {
     answer: SandboxDeletion;
   };
   /**
+   * Run the readiness probes of a sandbox
+   */
+  isReady: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    answer: IsReadyAnswer;
+  };
+  /**
    * Run a command and wait for its end
    */
   execInSandbox: {
@@ -513,6 +525,16 @@ export interface SandboxDeletion {
   podName: string;
   status: 'Stopping';
 }
+export interface IsReadyAnswer {
+  sandboxId: string;
+  ready: boolean;
+  endpoints: {
+    [k: string]: {
+      ready: boolean;
+      message: string;
+    };
+  };
+}
 export interface ExecInSandboxBody {
   /**
    * A text is run by `/bin/sh -c`, an array as it stands, without a shell.
@@ -915,6 +937,7 @@ export const OPERATIONS = {
   listSandboxes: { method: 'GET', path: '/sandboxes' },
   getSandbox: { method: 'GET', path: '/sandboxes/{sandboxId}' },
   deleteSandbox: { method: 'DELETE', path: '/sandboxes/{sandboxId}' },
+  isReady: { method: 'GET', path: '/sandboxes/{sandboxId}/is_ready' },
   execInSandbox: { method: 'POST', path: '/sandboxes/{sandboxId}/exec' },
   createExecToken: { method: 'POST', path: '/sandboxes/{sandboxId}/exec-token' },
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },

@@ -7,6 +7,7 @@ import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import type { ImageRoot, InsideIds, StartTerms } from './protocol.ts';
+import { probesOf } from './readiness.ts';
 import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import type { Watcher } from './watcher.ts';
@@ -173,10 +174,11 @@ export class Instance {
     });
     this.#launch = launch;
     this.#outerGone = false;
+    const probes = probesOf(definition);
     const note = {
       id: this.id, bootId: deps.bootId, outer: launch.outer, uid: uid ?? process.getuid?.() ?? 0, cgroups,
       env: container.env, workingDir: container.workingDir,
-      ...(image ? { image: { key: image.key, user: image.user } } : {}),
+      ...(image ? { image: { key: image.key, user: image.user } } : {}), ...(probes ? { probes } : {}),
     };
     this.#note = deps.bare ? this.#bareNote(note) : note;
     deps.notes.write(this.#note);

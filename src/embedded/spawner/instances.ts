@@ -1,8 +1,8 @@
-import type { Vitals } from '../../model/sandbox.ts';
 import { removeHome } from './bare-homes.ts';
 import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
 import { isAlive } from './process-identity.ts';
 import type { InstanceReport, StartTerms } from './protocol.ts';
+import { probesOf, type Readiness } from './readiness.ts';
 
 /** Starts that wait for their turn, at most. */
 const QUEUE_LIMIT = 4_096;
@@ -19,15 +19,15 @@ interface Waiting {
 export class Instances {
   readonly #deps: () => InstanceDeps;
   readonly #parallel: () => number;
-  readonly #report: (id: string, vitals: Vitals) => void;
+  readonly #readiness: Readiness;
   readonly #instances = new Map<string, Instance>();
   readonly #waiting = new Map<string, Waiting>();
   #starting = 0;
 
-  constructor(options: { readonly deps: () => InstanceDeps; readonly parallel: () => number; readonly report: (id: string, vitals: Vitals) => void }) {
+  constructor(options: { readonly deps: () => InstanceDeps; readonly parallel: () => number; readonly readiness: Readiness }) {
     this.#deps = options.deps;
     this.#parallel = options.parallel;
-    this.#report = options.report;
+    this.#readiness = options.readiness;
   }
 
   /** Some run without isolation. */
@@ -46,9 +46,13 @@ export class Instances {
   async adopt(): Promise<void> {
     const deps = this.#deps();
     const swept: Promise<void>[] = [];
-    for (const { id, note, running } of deps.notes.all()) {
+    for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
-      else if (running && note.bootId === deps.bootId && isAlive(running.init)) this.#keep(Instance.adopt(note, running, this.#reporting()));
+      else if (running && note.bootId === deps.bootId && isAlive(running.init)) {
+        if (note.probes) this.#readiness.expect(id, note.probes, wasReady);
+        this.#keep(Instance.adopt(note, running, this.#reporting()));
+        if (note.probes) this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
+      }
       else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
       else swept.push(deps.notes.remove(id));
     }
@@ -79,7 +83,7 @@ export class Instances {
     if (waiting) {
       this.#waiting.delete(id);
       waiting.underWay();
-      this.#report(id, { kind: 'gone', exitCode: null, reason: 'killed before it started' });
+      this.#readiness.take(id, { kind: 'gone', exitCode: null, reason: 'killed before it started' });
       return true;
     }
     const instance = this.#instances.get(id);
@@ -94,7 +98,7 @@ export class Instances {
 
   list(): readonly InstanceReport[] {
     const waiting = [...this.#waiting.values()].map(({ id, terms: { image } }): InstanceReport => ({ id, vitals: { kind: 'starting' }, ...(image ? { image: image.key } : {}) }));
-    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals, image }) => ({ id, vitals, ...(image === undefined ? {} : { image }) }))];
+    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals, image }) => ({ id, vitals: this.#readiness.vitalsOf(id) ?? vitals, ...(image === undefined ? {} : { image }) }))];
   }
 
   #next(): void {
@@ -103,6 +107,8 @@ export class Instances {
       if (!waiting) return;
       this.#waiting.delete(waiting.id);
       this.#starting += 1;
+      const probes = probesOf(waiting.terms.definition);
+      if (probes) this.#readiness.expect(waiting.id, probes);
       const instance = Instance.start(waiting.id, waiting.terms, this.#reporting());
       this.#keep(instance);
       waiting.underWay();
@@ -119,6 +125,6 @@ export class Instances {
   }
 
   #reporting(): InstanceDeps {
-    return { ...this.#deps(), report: (id, vitals) => this.#report(id, vitals) };
+    return { ...this.#deps(), report: (id, vitals) => this.#readiness.take(id, vitals) };
   }
 }

@@ -10,7 +10,7 @@ const main = async (dataDir: string | undefined): Promise<void> => {
   if (!dataDir) throw new Error('called as: main DATA_DIR');
   if (!holdsLock(pathsOf(dataDir).lock)) throw new Error('the lock on the data folder is not held');
   process.title = 'sandpool-spawner';
-  const spawner = new Spawner({ dataDir, now: Date.now, over: () => process.exit(0) });
+  const spawner = new Spawner({ dataDir, now: Date.now, random: Math.random, over: () => process.exit(0) });
   process.on('SIGTERM', () => spawner.stop());
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGPIPE'] as const) process.on(signal, () => {});
   await spawner.start();

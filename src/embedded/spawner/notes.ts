@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { InsideIds } from './protocol.ts';
+import type { NamedProbe } from './readiness.ts';
 
 /** What is known of an instance before it may run; enough to find it, join it and clean up after it. */
 export interface InstanceNote {
@@ -18,6 +19,8 @@ export interface InstanceNote {
   readonly home?: string;
   /** Of a sandbox made from an image. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
+  /** Of a sandbox whose template has some. */
+  readonly probes?: readonly NamedProbe[];
 }
 
 /** Added once the main process runs: the namespace's init. */
@@ -33,10 +36,12 @@ export interface FoundNote {
   readonly note: InstanceNote | undefined;
   /** Absent where it never ran, as far as is known. */
   readonly running: RunningNote | undefined;
+  /** Its probes have passed, once. */
+  readonly wasReady: boolean;
 }
 
 /**
- * One file an instance, `run/<id>`, of one or two lines of JSON. Written plainly: what the spawner wrote outlives its
+ * One file an instance, `run/<id>`, of one or two lines of JSON, and a third that says that its probes passed. Written plainly: what the spawner wrote outlives its
  * death, a torn note means that the order behind it was never given, and after a power cut the processes are gone too.
  * (A folder each costs a third more of the spawner's time in a launch.)
  */
@@ -55,6 +60,10 @@ export class Notes {
 
   writeRunning(id: string, running: RunningNote): void {
     appendFileSync(join(this.#folder, id), `${JSON.stringify(running)}\n`, { mode: 0o600 });
+  }
+
+  writeReady(id: string): void {
+    appendFileSync(join(this.#folder, id), 'ready\n', { mode: 0o600 });
   }
 
   /** May be repeated. */
@@ -76,7 +85,7 @@ export const readNote = (path: string, id: string): FoundNote => {
   }
   const note = parsed<InstanceNote>(lines[0]);
   const running = parsed<RunningNote>(lines[1]);
-  return { id, note: note?.id === id && note.outer?.pid > 0 ? note : undefined, running: running?.init?.pid === undefined ? undefined : running };
+  return { id, note: note?.id === id && note.outer?.pid > 0 ? note : undefined, running: running?.init?.pid === undefined ? undefined : running, wasReady: lines[2] === 'ready' };
 };
 
 /** What a former spawner wrote into a folder that only we may write; undefined where it is absent or torn. */

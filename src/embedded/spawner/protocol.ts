@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/template.ts';
 import type { IsolationLevel } from './cgroups.ts';
+import type { ProbeReport } from './readiness.ts';
 
 /**
  * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each side is `hello`;
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -47,6 +48,8 @@ export type DaemonMessage =
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
   | { readonly type: 'forward'; readonly request: number; readonly id: string }
+  /** Run the instance's readiness probes, now. */
+  | { readonly type: 'probe'; readonly request: number; readonly id: string }
   | { readonly type: 'resize'; readonly channel: number; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly channel: number; readonly name: string }
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
@@ -100,6 +103,8 @@ export type SpawnerMessage =
   | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
   /** The socket that leads to the sandbox's ports, as long as it and this spawner live. */
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
+  | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
+  /** To a `forward` or a `probe`. */
   | { readonly type: 'unreachable'; readonly request: number; readonly gone: boolean; readonly reason: string }
   /** An `attach` succeeded. */
   | { readonly type: 'attached'; readonly channel: number }

@@ -4,6 +4,7 @@ import { NothingThere, type Forwarders } from './forwarders.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
 import type { Instances } from './instances.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
+import type { Readiness } from './readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
 
 export interface SessionDeps {
@@ -14,6 +15,7 @@ export interface SessionDeps {
   readonly ended: (session: Session) => void;
   readonly instances: Instances;
   readonly forwarders: Forwarders;
+  readonly readiness: Readiness;
   readonly launcherPath: () => string;
 }
 
@@ -77,6 +79,7 @@ export class Session {
       case 'start': return void this.#start(message);
       case 'kill': return void this.#deps.instances.kill(message.id);
       case 'forward': return void this.#forward(message);
+      case 'probe': return void this.#probe(message);
       case 'exec': return this.#exec(message);
       case 'attach': return this.#attach(message);
       case 'resize': return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
@@ -108,6 +111,11 @@ export class Session {
     } catch (error) {
       this.send({ type: 'unreachable', request, gone: error instanceof NothingThere, reason: reasonOf(error) });
     }
+  }
+
+  async #probe({ request, id }: Extract<DaemonMessage, { type: 'probe' }>): Promise<void> {
+    if (!this.#deps.instances.placeOf(id)) return this.send({ type: 'unreachable', request, gone: true, reason: 'the sandbox is not running' });
+    this.send({ type: 'probed', request, reports: await this.#deps.readiness.check(id) });
   }
 
   #exec(message: Extract<DaemonMessage, { type: 'exec' }>): void {

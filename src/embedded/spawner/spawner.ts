@@ -9,9 +9,11 @@ import type { InstanceDeps } from './instance.ts';
 import { Instances } from './instances.ts';
 import { LogPump } from './log-pump.ts';
 import { Notes } from './notes.ts';
+import { ProbeRunner } from './probe-runner.ts';
 import { probe } from './probe.ts';
 import { processesOf, readBootId } from './process-identity.ts';
 import { nameOf, pathsOf, PROTOCOL, type DaemonMessage, type SpawnerConfig, type SpawnerMessage, type SpawnerPaths } from './protocol.ts';
+import { Readiness } from './readiness.ts';
 import { prepareRootfs, type Rootfs } from './rootfs.ts';
 import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
@@ -31,6 +33,8 @@ export interface SpawnerOptions {
   /** Absolute. Its lock is held by this process. */
   readonly dataDir: string;
   readonly now: () => number;
+  /** 0 to 1. */
+  readonly random: () => number;
   /** The spawner has nothing more to do: end the process. */
   readonly over: () => void;
 }
@@ -46,6 +50,7 @@ export class Spawner {
   readonly #notes: Notes;
   readonly #instances: Instances;
   readonly #forwarders: Forwarders;
+  readonly #readiness: Readiness;
   readonly #server: Server;
   readonly #log: SpawnerLog;
   #settled: Settled | undefined;
@@ -66,15 +71,23 @@ export class Spawner {
     const say = (level: 'info' | 'warn' | 'error') => (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
       this.#session?.send({ type: 'log', level, event, fields });
     this.#log = { info: say('info'), warn: say('warn'), error: say('error') };
+    const joining = { launcherPath: () => this.#settled?.rootfs.launcher ?? '', placeOf: (id: string) => this.#instances.placeOf(id) };
+    this.#forwarders = new Forwarders({ folder: this.#paths.forwards, ...joining });
+    const probes = new ProbeRunner({ forwarders: this.#forwarders, ...joining });
+    this.#readiness = new Readiness({
+      run: (id, probe) => probes.run(id, probe),
+      report: (id, vitals) => this.#report(id, vitals),
+      noteReady: (id) => this.#noteReady(id),
+      later: (milliseconds, act) => {
+        const timer = setTimeout(act, milliseconds);
+        return () => clearTimeout(timer);
+      },
+      random: options.random,
+    });
     this.#instances = new Instances({
       deps: () => this.#instanceDeps(),
       parallel: () => this.#settled?.config.parallelStarts ?? 1,
-      report: (id, vitals) => this.#report(id, vitals),
-    });
-    this.#forwarders = new Forwarders({
-      folder: this.#paths.forwards,
-      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
-      placeOf: (id) => this.#instances.placeOf(id),
+      readiness: this.#readiness,
     });
     this.#server = createServer((socket) => new Session(socket, {
       accept: (session, hello) => this.#accept(session, hello),
@@ -82,7 +95,8 @@ export class Spawner {
       ended: (session) => this.#sessionEnded(session),
       instances: this.#instances,
       forwarders: this.#forwarders,
-      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
+      readiness: this.#readiness,
+      launcherPath: joining.launcherPath,
     }));
   }
 
@@ -113,6 +127,7 @@ export class Spawner {
     this.#session?.close();
     this.#server.close();
     this.#settled?.watcher.stop();
+    this.#readiness.stop();
     this.#forwarders.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
@@ -178,6 +193,15 @@ export class Spawner {
 
   #report(id: string, vitals: Vitals): void {
     this.#session?.send({ type: 'fact', id, vitals });
+  }
+
+  /** What is not remembered is probed anew by the next spawner, as one that never was ready. */
+  #noteReady(id: string): void {
+    try {
+      this.#notes.writeReady(id);
+    } catch (error) {
+      this.#log.warn('a sandbox\'s readiness can not be noted', { id, error: String(error) });
+    }
   }
 
   #warnings(config: SpawnerConfig): readonly string[] {

@@ -14,6 +14,10 @@ without a result the answer is 503, and the claim may have landed: list your san
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that finished within the last 24
 hours (\`history.listWindow\`). \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
   getSandbox: 'One live sandbox, or an unclaimed instance of a pool of the caller\'s. A finished one is 404; the list shows it. Admins see any.',
+  isReady: `
+Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint, now, and answers 503 with the
+same body where one fails, without \`Retry-After\`. An endpoint is ready where its own probe and the container's pass; without
+probes all is. \`message\` says why not. A sandbox that is neither Running nor Idle is not ready. Is no activity.`,
   deleteSandbox: `
 Ends the sandbox with all that runs and lies in it. When the answer comes it is on disk that the sandbox ends; its
 processes are gone a few milliseconds later, and the pool starts another. Legal in every state; repeating it is harmless

@@ -95,7 +95,7 @@ const DESCRIPTION: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Made
 
 const headersOf = (row: Route, status: number): Json => {
   const names = ['X-Request-Id'];
-  if (status === 503) names.push('Retry-After');
+  if (status === 503 && !row.withoutRetryAfter) names.push('Retry-After');
   if (takesIdempotencyKey(row)) names.push('Idempotency-Replayed');
   if (row.body) names.push('Warning');
   if (row.versioned) names.push('ETag');

@@ -1,9 +1,10 @@
 import type { ExecOutcome } from '../../contracts/sandbox-driver.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { podNameOf } from '../../model/identifiers.ts';
+import type { SandboxReadiness } from '../../operations/operations.ts';
 import type { SandboxDetailView, SandboxView } from '../../operations/views.ts';
 import type {
-  ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxRecordWire, SandboxWire,
+  ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxReadinessWire, SandboxRecordWire, SandboxWire,
 } from '../schemas/sandboxes.ts';
 import { timestampOf } from './timestamp.ts';
 
@@ -49,6 +50,11 @@ export const presentSandboxDeletion = (view: SandboxView): SandboxDeletionWire =
   poolName: view.poolName,
   podName: podNameOf(view.id),
   status: 'Stopping',
+});
+
+export const presentSandboxReadiness = ({ sandboxId, ready, endpoints }: SandboxReadiness): SandboxReadinessWire => ({
+  sandboxId, ready,
+  endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, endpoint]) => [name, { ready: endpoint.ready, message: endpoint.message }])),
 });
 
 /** Bytes of each stream that are answered. */

@@ -2,11 +2,14 @@ import { poolNameRequired } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
-import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxRecord } from '../presenters/present-sandbox.ts';
+import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxReadiness, presentSandboxRecord } from '../presenters/present-sandbox.ts';
 import { created, ok, route, versioned, type Route } from '../route.ts';
 import {
-  ClaimBody, SandboxDeletion, SandboxDetailEnvelope, SandboxEnvelope, SandboxListQuery, SandboxPage, SandboxPath,
+  ClaimBody, SandboxDeletion, SandboxDetailEnvelope, SandboxEnvelope, SandboxListQuery, SandboxPage, SandboxPath, SandboxReadinessReport,
 } from '../schemas/sandboxes.ts';
+
+/** 2026-01-01T00:00:00Z. */
+const IS_READY_DEPRECATED_SINCE = 1_767_225_600;
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -42,6 +45,16 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     handle: async ({ caller, params, base }) => {
       const view = await operations.getSandbox(caller, params.sandboxId);
       return versioned(ok({ sandbox: presentSandboxDetail(view, base()) }), view.revision);
+    },
+  }),
+  route({
+    operationId: 'isReady', method: 'GET', path: '/sandboxes/{sandboxId}/is_ready',
+    access: 'tenant', summary: 'Run the readiness probes of a sandbox',
+    params: SandboxPath, answers: { 200: SandboxReadinessReport, 503: SandboxReadinessReport }, withoutRetryAfter: true, refusals: ['SANDBOX_NOT_FOUND'],
+    deprecated: { since: IS_READY_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}' },
+    handle: async ({ caller, params }) => {
+      const body = presentSandboxReadiness(await operations.isReady(caller, params.sandboxId));
+      return body.ready ? ok(body) : { status: 503, body };
     },
   }),
   route({

@@ -113,6 +113,9 @@ export const SandboxPage = pageOf(SandboxRecord).meta({ id: 'SandboxPage' });
 export const SandboxDeletion = z.object({
   sandboxId: z.string(), namespace: z.string(), poolName: z.string(), podName: z.string(), status: z.literal('Stopping'),
 }).meta({ id: 'SandboxDeletion' });
+export const SandboxReadinessReport = z.object({
+  sandboxId: z.string(), ready: z.boolean(), endpoints: z.record(z.string(), z.object({ ready: z.boolean(), message: z.string() })),
+});
 export const ExecToken = z.object({ token: z.string().describe('A secret: whoever has it has a shell.') }).meta({ id: 'ExecToken' });
 export const ExecResult = z.object({
   stdout: z.string().describe('At most 1 MiB. Bytes that are not UTF-8 become U+FFFD.'),
@@ -128,4 +131,5 @@ export type SandboxDetailWire = z.infer<typeof SandboxWithEndpoints>;
 export type SandboxIdleTimeoutWire = z.infer<typeof SandboxWithIdleTimeout>;
 export type SandboxRecordWire = z.infer<typeof SandboxRecord>;
 export type SandboxDeletionWire = z.infer<typeof SandboxDeletion>;
+export type SandboxReadinessWire = z.infer<typeof SandboxReadinessReport>;
 export type ExecResultWire = z.infer<typeof ExecResult>;

@@ -37,9 +37,11 @@ describe('notes', () => {
   it('are found again, before and after the instance ran', async () => {
     const notes = new Notes(folder);
     notes.write(note);
-    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: undefined }]);
+    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: undefined, wasReady: false }]);
     notes.writeRunning('i', { init: { pid: 9, startTime: '8' }, startedAt: 7 });
-    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: { init: { pid: 9, startTime: '8' }, startedAt: 7 } }]);
+    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: { init: { pid: 9, startTime: '8' }, startedAt: 7 }, wasReady: false }]);
+    notes.writeReady('i');
+    expect(new Notes(folder).all()[0]?.wasReady).to.equal(true);
     await notes.remove('i');
     await notes.remove('i');
     expect(notes.all()).to.deep.equal([]);
@@ -65,7 +67,7 @@ describe('notes', () => {
     const whole = `${JSON.stringify(note)}\n`;
     for (let length = 0; length < whole.length - 1; length += 1) {
       writeFileSync(join(folder, 'run', 'i'), whole.slice(0, length));
-      expect(notes.all(), String(length)).to.deep.equal([{ id: 'i', note: undefined, running: undefined }]);
+      expect(notes.all(), String(length)).to.deep.equal([{ id: 'i', note: undefined, running: undefined, wasReady: false }]);
     }
   });
 });
