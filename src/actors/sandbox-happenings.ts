@@ -23,7 +23,7 @@ export const happeningsOf = (before: Moment, after: Moment, event: SandboxEvent)
   if (before.state !== 'running' && after.state === 'running') happenings.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim) happenings.push({ reason: 'IdleTimeoutChanged', idleTimeoutMs: is.record.claim.idleTimeoutMs });
   if (before.state !== 'stopping' && after.state === 'stopping' && end) {
-    if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end)) return [...happenings, { reason: 'Failed', end, why: failureOf(event) }];
+    if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end)) return [...happenings, { reason: 'Failed', end, why: failureOf(is, event) }];
     if (!is.gone) happenings.push({ reason: 'Killing', end });
   }
   if (was.gone !== is.gone && is.gone) happenings.push({ reason: 'Completed', end: end ?? { reason: 'lost', exitCode: is.gone.exitCode } });

@@ -53,7 +53,7 @@ describe('readiness probes of real sandboxes', function () {
 
   it('make an instance unavailable that stops to answer, with its record as it stands, and available again', async () => {
     const idle = await spawned.launched(probed(execProbe(['test', '!', '-e', '/tmp/broken'], often)));
-    const record = await spawned.driver.claim(idle.id, aClaim(), idle.revision);
+    const record = await spawned.driver.claim(idle, aClaim());
     await spawned.exec(record.id, ['touch', '/tmp/broken']);
     const unavailable = await spawned.log.when(record.id, 'unavailable');
     expect(unavailable.record).to.deep.equal(record);
