@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,8 @@
 
 enum {
   BUCKETS = 4096,
-  ROUND = 512,               /* fifos read between two pauses */
-  PAUSE_MS = 5,              /* bounds what a flood costs: one fifo's worth each pause */
+  ROUND = 512,               /* fifos read between two rests */
+  PAUSE_MS = 5,              /* bounds what a flood costs: one fifo's worth between two rests */
   HELD_PAUSE_MS = 50,        /* how soon what was held back is looked at again */
   HELD_BYTES = 64 * 1024,    /* the end of a flood, kept until there is room for it */
   SWEEP_MS = 60 * 1000,      /* removes old logs so often */
@@ -46,7 +47,9 @@ struct source {
 };
 
 static struct {
-  int epoll, inotify, pipes, sweep;
+  int epoll;   /* the fifos */
+  int control; /* all else */
+  int inotify, pipes, sweep;
   struct source *buckets[BUCKETS];
   struct source *held;
   size_t count;
@@ -55,11 +58,13 @@ static struct {
   char input[HELD_BYTES];
 } pump = {.sweep = -1};
 
-/* What stands in an epoll event: a source, or one of these. */
+/* What stands in a control event. */
 static char STARTER, ARRIVALS, SWEEP;
 
 static void open_folder(const char *folder);
-static void wait_for(int fd, void *what, uint32_t events);
+static void look_at_control(void);
+static bool take_all(void);
+static void wait_for(int fd, void *what);
 static void find_fifos(void);
 static void read_arrivals(void);
 static void add(const char *id);
@@ -94,27 +99,41 @@ int run_logs(char **argv) {
   pump.swept_at = now_ms() - SWEEP_MS;
   find_fifos();
 
-  struct epoll_event events[ROUND];
-  for (;;) {
+  for (long long rested_at = 0;;) {
     sweep_when_due();
-    int count = epoll_wait(pump.epoll, events, ROUND, pump.held ? HELD_PAUSE_MS : SWEEP_MS);
-    if (count < 0 && errno != EINTR) fail("epoll", errno);
-    bool moved = false;
-    for (int i = 0; i < count; i++) {
-      void *what = events[i].data.ptr;
-      if (what == &ARRIVALS) read_arrivals();
-      else if (what == &SWEEP) pump.sweep = finish_sweep(pump.sweep);
-      else if (what == &STARTER) {
-        char byte[64];
-        if (read(0, byte, sizeof byte) > 0) continue;
-        pump.alone = true;
-        epoll_ctl(pump.epoll, EPOLL_CTL_DEL, 0, NULL);
-      } else moved |= take(what);
-    }
+    /* While it rests from reading, new fifos are opened all the same: whoever prints and ends at once is not missed. */
+    long long rest = rested_at - now_ms();
+    struct pollfd ready[] = {{.fd = pump.control, .events = POLLIN}, {.fd = rest > 0 ? -1 : pump.epoll, .events = POLLIN}};
+    if (poll(ready, LENGTH(ready), rest > 0 ? (int)rest : pump.held ? HELD_PAUSE_MS : has_room() ? SWEEP_MS : SWEEP_SOON_MS) < 0 && errno != EINTR) fail("poll", errno);
+    if (ready[0].revents) look_at_control();
+    if (ready[1].revents && take_all()) rested_at = now_ms() + PAUSE_MS;
     release_held();
     if (pump.alone && pump.count == 0) return 0;
-    if (moved) nanosleep(&(struct timespec){.tv_nsec = PAUSE_MS * 1000000L}, NULL);
   }
+}
+
+static void look_at_control(void) {
+  struct epoll_event events[8];
+  int count = epoll_wait(pump.control, events, LENGTH(events), 0);
+  for (int i = 0; i < count; i++) {
+    void *what = events[i].data.ptr;
+    char byte[64];
+    if (what == &ARRIVALS) read_arrivals();
+    else if (what == &SWEEP) pump.sweep = finish_sweep(pump.sweep);
+    else if (read(0, byte, sizeof byte) <= 0) {
+      pump.alone = true;
+      epoll_ctl(pump.control, EPOLL_CTL_DEL, 0, NULL);
+    }
+  }
+}
+
+/* Of each fifo one read, so that all get the same. False where there was nothing. */
+static bool take_all(void) {
+  static struct epoll_event events[ROUND];
+  bool some = false;
+  int count = epoll_wait(pump.epoll, events, ROUND, 0);
+  for (int i = 0; i < count; i++) some |= take(events[i].data.ptr);
+  return some;
 }
 
 static void open_folder(const char *folder) {
@@ -123,17 +142,18 @@ static void open_folder(const char *folder) {
   if (pump.pipes < 0) fail(folder, errno);
   if (flock(logs.folder, LOCK_EX | LOCK_NB) < 0) fail("another one has the folder", errno);
   pump.epoll = epoll_create1(EPOLL_CLOEXEC);
+  pump.control = epoll_create1(EPOLL_CLOEXEC);
   pump.inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   char pipes[4096];
   snprintf(pipes, sizeof pipes, "%s/" PIPES, folder);
-  if (pump.epoll < 0 || pump.inotify < 0 || inotify_add_watch(pump.inotify, pipes, IN_MOVED_TO | IN_ONLYDIR) < 0) fail("inotify", errno);
-  pump.alone = fcntl(0, F_GETFD) < 0 || epoll_ctl(pump.epoll, EPOLL_CTL_ADD, 0, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &STARTER}) < 0;
-  wait_for(pump.inotify, &ARRIVALS, EPOLLIN);
+  if (pump.epoll < 0 || pump.control < 0 || pump.inotify < 0 || inotify_add_watch(pump.inotify, pipes, IN_MOVED_TO | IN_ONLYDIR) < 0) fail("inotify", errno);
+  pump.alone = fcntl(0, F_GETFD) < 0 || epoll_ctl(pump.control, EPOLL_CTL_ADD, 0, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &STARTER}) < 0;
+  wait_for(pump.inotify, &ARRIVALS);
 }
 
-static void wait_for(int fd, void *what, uint32_t events) {
-  struct epoll_event event = {.events = events, .data.ptr = what};
-  if (epoll_ctl(pump.epoll, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll", errno);
+static void wait_for(int fd, void *what) {
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
+  if (epoll_ctl(pump.control, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll", errno);
 }
 
 /* Those that were there before, or came while the kernel dropped their events. */
@@ -284,7 +304,7 @@ static void sweep_when_due(void) {
   if (pump.sweep >= 0 || since < (has_room() ? SWEEP_MS : SWEEP_SOON_MS)) return;
   pump.swept_at += since;
   pump.sweep = begin_sweep(pump.pipes);
-  if (pump.sweep >= 0) wait_for(pump.sweep, &SWEEP, EPOLLIN);
+  if (pump.sweep >= 0) wait_for(pump.sweep, &SWEEP);
 }
 
 static long long now_ms(void) {

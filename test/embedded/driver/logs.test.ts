@@ -1,0 +1,200 @@
+import { expect } from 'chai';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LogRequest } from '../../../src/contracts/sandbox-driver.ts';
+import type { EmbeddedSandboxDriver } from '../../../src/embedded/sandbox-driver.ts';
+import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
+import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FactLog } from '../../support/fact-log.ts';
+import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { skipBecause } from '../../support/skip-because.ts';
+
+const COUNTING = 'n=0; while :; do n=$((n+1)); echo "count $n"; sleep 0.02; done';
+
+describe('what sandboxes print', function () {
+  this.timeout(60_000);
+  let world: WatchedDriver;
+  let driver: EmbeddedSandboxDriver;
+
+  beforeEach(async () => {
+    world = await aWatchedDriver();
+    driver = world.driver;
+  });
+  afterEach(() => world.close());
+
+  const printing = async (script: string, part: Partial<Parameters<typeof aDefinition>[0]> = {}): Promise<string> =>
+    (await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', script], ...part })))).id;
+  const linesOf = async (id: string, part: Partial<LogRequest> = {}, from = driver): Promise<readonly string[]> =>
+    (await from.logs(id, { tailLines: 10_000, limitBytes: 1 << 20, ...part })).lines.map(({ text }) => String(text));
+  const shows = (id: string, line: string): Promise<void> => eventually(async () => (await linesOf(id)).includes(line), `${line} is in the log`);
+  const lastCount = async (id: string, from = driver): Promise<number> => Number((await linesOf(id, { tailLines: 1 }, from))[0]?.split(' ')[1] ?? 0);
+  const countsOn = async (id: string, from = driver): Promise<void> => {
+    const before = await lastCount(id, from);
+    await eventually(async () => await lastCount(id, from) > before + 5, 'it goes on', 20_000);
+  };
+  const logsFolder = (): string => pathsOf(world.dataDir).logs;
+
+  it('is kept in the order in which it was written, output and errors alike', async () => {
+    const id = await printing('echo one; echo two >&2; echo three; printf "ä\\nhalf"; sleep infinity');
+    await shows(id, 'half');
+    expect(await linesOf(id)).to.deep.equal(['one', 'two', 'three', 'ä', 'half']);
+  });
+
+  it('may be written by way of /dev/stdout and /dev/stderr too', async () => {
+    const id = await printing('echo out >/dev/stdout; echo err >/dev/stderr; echo more >>/proc/self/fd/1; sleep infinity');
+    await shows(id, 'more');
+    expect(await linesOf(id)).to.deep.equal(['out', 'err', 'more']);
+  });
+
+  it('is whole however long its lines are', async () => {
+    const id = await printing('head -c 100000 /dev/zero | tr "\\0" x; echo; echo end; sleep infinity');
+    await shows(id, 'end');
+    expect(await linesOf(id)).to.deep.equal(['x'.repeat(100_000), 'end']);
+  });
+
+  it('is given from its end, as far as it is asked for', async () => {
+    const id = await printing('seq 1 20000; sleep infinity');
+    await shows(id, '20000');
+    const last = await driver.logs(id, { tailLines: 3, limitBytes: 1 << 20 });
+    expect(last.lines.map(({ text }) => String(text))).to.deep.equal(['19998', '19999', '20000']);
+    expect(last.truncated).to.equal(true);
+    expect((await linesOf(id, { tailLines: 10_000 })).length).to.equal(10_000);
+    expect(await linesOf(id, { limitBytes: 12 })).to.deep.equal(['19999', '20000']);
+    const since = Date.parse(last.lines[2]?.time ?? '') + 1;
+    expect(await driver.logs(id, { tailLines: 10, limitBytes: 100, since })).to.deep.include({ lines: [], truncated: false });
+    expect((await linesOf(id, { since: since - 60_000 })).length).to.equal(10_000);
+  });
+
+  it('goes on when whoever keeps it is killed, and loses no line that was not in its hands', async () => {
+    const id = await printing(COUNTING);
+    await countsOn(id);
+
+    process.kill(pumpPid(), 'SIGKILL');
+    await countsOn(id);
+
+    const counts = (await linesOf(id)).map((line) => Number(line.split(' ')[1]));
+    expect(counts).to.deep.equal(Array.from({ length: counts.length }, (_, n) => n + 1));
+    expect(world.log.kinds(id)).to.deep.equal(['starting', 'available']);
+  });
+
+  it('goes on when the spawner is killed', async () => {
+    const id = await printing(COUNTING);
+    await countsOn(id);
+    const pump = pumpPid();
+    process.kill(world.spawnerPid(), 'SIGKILL');
+    await countsOn(id);
+    await eventually(() => driver.describe().ready, 'another spawner is there', 20_000);
+    await countsOn(id);
+    expect(pumpPid(), 'the same keeps it').to.equal(pump);
+  });
+
+  it('goes on when all of us are killed, and the sandbox too: it only waits', async () => {
+    const id = await printing(`trap '' PIPE; ${COUNTING}`);
+    const silent = await printing('while :; do echo "a line that fills it"; done');
+    await countsOn(id);
+    await driver.stop();
+    process.kill(pumpPid(), 'SIGKILL');
+    await eventually(() => pumpPid() === 0, 'nobody keeps it');
+    const before = await lastCount(id);
+
+    const next = world.again();
+    const facts = new FactLog();
+    await next.watch(facts.report);
+    await countsOn(id, next);
+
+    expect(await lastCount(id, next)).to.be.greaterThan(before);
+    expect([id, silent].map((each) => facts.kinds(each))).to.deep.equal([['available'], ['available']]);
+    expect([id, silent].every((each) => isAlive(world.runningOf(each).init))).to.equal(true);
+  });
+
+  it('stays readable after the sandbox is gone, and after a restart', async () => {
+    const record = await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })));
+    await shows(record.id, 'first');
+    await driver.claim(record.id, aClaim(), record.revision);
+    await driver.release(record.id, { reason: 'deleted', exitCode: null });
+    await world.log.when(record.id, 'gone');
+    expect(await linesOf(record.id)).to.deep.equal(['first']);
+    await driver.stop();
+    expect(await linesOf(record.id, {}, world.again())).to.deep.equal(['first']);
+    await eventually(() => !existsSync(join(logsFolder(), 'pipes', record.id)), 'its fifo is gone');
+  });
+
+  it('shows why bubblewrap could not make the sandbox', async () => {
+    const order = anOrder(aDefinition({ workingDir: '/usr/no/such' }));
+    await driver.launch(order);
+    await world.log.when(order.record.id, 'gone');
+    await eventually(async () => (await linesOf(order.record.id)).length > 0, 'it says so');
+    expect((await linesOf(order.record.id)).join()).to.include('bwrap:');
+  });
+
+  it('of a flood takes no more than two files, and keeps no neighbour waiting', async () => {
+    const flood = await printing('yes "a flood of words"');
+    const neighbour = await printing('while :; do date +%s%N; sleep 0.05; done');
+    await eventually(async () => (await linesOf(flood)).some((line) => line.startsWith('[sandpool: ')), 'some of it is dropped');
+    await eventually(async () => Date.now() - Number((await linesOf(neighbour, { tailLines: 1 }))[0] ?? 0) / 1e6 < 1_000, 'the neighbour is heard at once');
+    const files = readdirSync(join(logsFolder(), flood));
+    expect(files.length).to.be.at.most(2);
+    for (const file of files) expect(statSync(join(logsFolder(), flood, file)).size).to.be.at.most(1 << 20);
+  });
+
+  it('is followed as it comes, to its end', async () => {
+    const id = await printing('for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; printf last');
+    const lines: string[] = [];
+    for await (const batch of driver.followLogs(id, '0', new AbortController().signal)) lines.push(...batch.lines.map(({ text }) => String(text)));
+    expect(lines).to.deep.equal(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'last']);
+  });
+
+  it('tells a follower that something is no longer kept', async () => {
+    await world.close();
+    world = await aWatchedDriver({ logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
+    driver = world.driver;
+    const id = await printing('seq 1 10000; echo end; sleep infinity');
+    await shows(id, 'end');
+    const controller = new AbortController();
+    const batches: { first: string; skipped: boolean }[] = [];
+    for await (const { lines, skipped } of driver.followLogs(id, '0', controller.signal)) {
+      batches.push({ first: String(lines[0]?.text), skipped });
+      if (String(lines.at(-1)?.text) === 'end') controller.abort();
+    }
+    expect(batches[0]).to.deep.equal({ first: 'undefined', skipped: true });
+    expect(batches.slice(1).some(({ skipped }) => skipped)).to.equal(false);
+  });
+
+  it('is closed to the sandbox but for writing', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'without root the sandbox has the daemon\'s own uid');
+    const id = await printing('echo here; sleep infinity');
+    await shows(id, 'here');
+    const tries = await world.sh(id, 'P=/proc/1/fd/1; chmod 777 $P 2>/dev/null && echo changed; timeout 1 cat <$P 2>/dev/null && echo read; ln $P /tmp/x 2>/dev/null && echo linked; ls /proc/1/fd/1 >/dev/null && echo seen');
+    expect(tries).to.not.include('changed').and.not.include('read').and.not.include('linked');
+  });
+
+  it('is kept without isolation too', async () => {
+    await world.close();
+    world = await aWatchedDriver({ isolation: 'none' });
+    driver = world.driver;
+    const id = await printing('echo bare; echo bad >&2; sleep infinity');
+    await shows(id, 'bad');
+    expect(await linesOf(id)).to.deep.equal(['bare', 'bad']);
+  });
+
+  it('is kept by one process, which ends with the last sandbox', async () => {
+    const { id, revision } = await world.launched();
+    expect(pumpPid()).to.be.greaterThan(0);
+    await driver.retire(id, revision);
+    await world.log.when(id, 'gone');
+    await driver.stop();
+    await eventually(() => pumpPid() === 0, 'it is gone');
+  });
+
+  /** Of this data folder; 0 without one. */
+  const pumpPid = (): number => Number(readdirSync('/proc').filter((name) => /^\d+$/.test(name)).find((pid) => {
+    try {
+      const [, mode, folder] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return mode === 'logs' && folder === logsFolder();
+    } catch {
+      return false;
+    }
+  }) ?? 0);
+});
