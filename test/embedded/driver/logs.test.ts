@@ -112,7 +112,7 @@ describe('what sandboxes print', function () {
   it('stays readable after the sandbox is gone, and after a restart', async () => {
     const record = await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })));
     await shows(record.id, 'first');
-    await driver.claim(record.id, aClaim(), record.revision);
+    await driver.claim(record, aClaim());
     await driver.release(record.id, { reason: 'deleted', exitCode: null });
     await world.log.when(record.id, 'gone');
     expect(await linesOf(record.id)).to.deep.equal(['first']);
