@@ -16,7 +16,7 @@ describe('launcher logs', function () {
   this.timeout(60_000);
   let workshop: Workshop;
   let folder: string;
-  let pumps: ChildProcess[] = [];
+  const pumps: ChildProcess[] = [];
   let fifos: number[] = [];
 
   before(() => { workshop = openWorkshop(); });
