@@ -1,12 +1,13 @@
-import Router from '@koa/router';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { Context, RequestState } from './context.ts';
+import type { Next } from 'koa';
 import { BASES } from './bases.ts';
+import type { Context } from './context.ts';
 import { openApiDocument } from './openapi/document.ts';
 import type { Route } from './route.ts';
+import { methodNotAllowed } from './router.ts';
 
 /** Content that is the same for everyone, with its mark. */
 interface Page {
@@ -21,26 +22,27 @@ interface Page {
  * ask whether it is still the same. The pages reach no other host, and run no code but their own files.
  */
 export const pages = (routes: readonly Route[]) => {
-  const router = new Router<RequestState>({ strict: true, sensitive: true });
-  const serve = (path: string, make: () => Page | Promise<Page>): void => {
-    let page: Promise<Page> | undefined;
-    for (const base of BASES) {
-      router.get(base + path, async (context) => {
-        page ??= Promise.resolve(make());
-        answer(context, await page);
-      });
-    }
+  const made = new Map<string, Promise<Page>>();
+  const makers: Readonly<Record<string, () => Page | Promise<Page>>> = {
+    '/openapi.json': () => pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))),
+    '/docs': () => pageOf('text/html; charset=utf-8', DOCS_HTML),
+    '/docs/start.js': () => pageOf('text/javascript; charset=utf-8', DOCS_START),
+    '/docs/swagger-ui.css': () => viewerFile('swagger-ui.css', 'text/css; charset=utf-8'),
+    '/docs/swagger-ui-bundle.js': () => viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
   };
-  serve('/openapi.json', () => pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))));
-  serve('/docs', () => pageOf('text/html; charset=utf-8', DOCS_HTML));
-  serve('/docs/start.js', () => pageOf('text/javascript; charset=utf-8', DOCS_START));
-  serve('/docs/swagger-ui.css', () => viewerFile('swagger-ui.css', 'text/css; charset=utf-8'));
-  serve('/docs/swagger-ui-bundle.js', () => viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'));
-  return router.routes();
+  const makerOf = new Map(BASES.flatMap((base) => Object.entries(makers).map(([path, make]) => [base + path, { path, make }] as const)));
+  return async (context: Context, next: Next): Promise<void> => {
+    const found = makerOf.get(context.path);
+    if (!found) return next();
+    if (context.method !== 'GET' && context.method !== 'HEAD') return methodNotAllowed(context, ['GET', 'HEAD']);
+    const page = made.get(found.path) ?? Promise.resolve(found.make());
+    made.set(found.path, page);
+    context.state.route = found.path;
+    answer(context, await page);
+  };
 };
 
 const answer = (context: Context, { type, bytes, etag }: Page): void => {
-  context.state.route = context.path;
   context.set({ 'ETag': etag, 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' });
   if (type.startsWith('text/html')) context.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
   context.status = 200;

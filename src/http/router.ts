@@ -50,7 +50,11 @@ export const nothingMatched = (context: Context & { matched?: readonly { readonl
   const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
   if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path)) throw invalidArgument('name', 'must not hold //; an image is not chosen here');
   if (allowed.size === 0) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
-  context.set('Allow', [...allowed].join(', '));
+  return methodNotAllowed(context, [...allowed]);
+};
+
+export const methodNotAllowed = (context: Context, allowed: readonly string[]): never => {
+  context.set('Allow', allowed.join(', '));
   throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
 };
 

@@ -52,6 +52,28 @@ describe('GET /docs', () => {
       }
     });
   }
+
+  it('lets a reader try an operation with a key', async function () {
+    if (!CHROMIUM) return skipBecause(this, 'there is no Chromium here');
+    this.timeout(60_000);
+    const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    try {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${server.port}/docs`);
+      await page.click('.authorize');
+      await page.fill('.modal-ux section input', server.tenant.key ?? '');
+      await page.click('.modal-ux .authorize');
+      await page.click('.modal-ux .close-modal');
+      await page.click('#operations-Pools-listPools .opblock-summary-control');
+      await page.click('#operations-Pools-listPools .try-out__btn');
+      await page.click('#operations-Pools-listPools .execute');
+      await page.waitForSelector('#operations-Pools-listPools .live-responses-table', { timeout: 10_000 });
+
+      expect(await page.textContent('#operations-Pools-listPools .live-responses-table tbody .response-col_status')).to.include('200');
+    } finally {
+      await browser.close();
+    }
+  });
 });
 
 const look = async (browser: Browser, origin: string, path: string) => {
