@@ -64,6 +64,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
   },
   {
+    name: 'doctor', summary: 'Looks for what keeps the daemon from working on this machine, and says what to do',
+    load: async ({ action }) => await (await import('./commands/doctor.ts')).doctorLeaf(action),
+  },
+  {
     name: 'backup', summary: 'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
     load: async ({ action }) => (await import('./commands/backup.ts')).backupLeaf(action),
   },

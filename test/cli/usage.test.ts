@@ -10,7 +10,7 @@ import { aCliDaemon, cli, cliHere } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
-  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ['wait'], ['completion'], ['cp'], ['backup'], ['logs'], ['events'],
+  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ['wait'], ['completion'], ['cp'], ['backup'], ['doctor'], ['logs'], ['events'],
   ...['list', 'create', 'delete'].map((name) => ['keys', name]), ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
   ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['pools', name]),
 ];

@@ -41,6 +41,20 @@ describe('the command line on a real daemon', function () {
     return { child, text: () => text, ended: once(child, 'close').then(([code]) => Number(code)) };
   };
 
+  it('doctor finds nothing wrong with the daemon, before, while and after it runs', async () => {
+    const running = await daemon.cli(['doctor', '-o', 'json']);
+    const { good, findings } = JSON.parse(running.stdout);
+    expect([running.code, running.stderr, good]).to.deep.equal([0, '', true]);
+    expect(findings.find(({ name }: { name: string }) => name === 'daemon').message).to.match(/^http:\/\/127\.0\.0\.1:\d+ \(pid \d+\)$/);
+    expect(findings.map(({ name }: { name: string }) => name)).to.include.members(['spawner', 'tenant key', 'store']).and.not.include('port');
+    await daemon.stop();
+    const stopped = await daemon.cli(['doctor', '--listen', '127.0.0.1:0']);
+    expect(stopped.stdout).to.match(/^ok +daemon +none runs on /m).and.match(/^ok +store +\d+\.\d MiB, sound$/m);
+    expect(stopped.code).to.equal(0);
+    await daemon.start();
+    client = daemon.client();
+  });
+
   it('cp brings files and folders there and back, through the walls of a sandbox', async () => {
     const id = await claim(client);
     const bytes = randomBytes(1_300_000);

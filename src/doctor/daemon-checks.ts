@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
+
+const ANSWER_MS = 3_000;
+const MOST_BYTES = 65_536;
+
+/** Whether the daemon answers, and what it says of itself. */
+export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
+  if (!daemon) return ok('daemon', `none runs on ${dataDir}`);
+  const at = `${daemon.address} (pid ${daemon.pid})`;
+  const health = await ask(`${daemon.address}/healthz`);
+  if (health.status !== 200) return problem('daemon', `${at} does not answer: ${health.status ?? health.text}`, 'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool serve starts it again');
+  const readiness = await ask(`${daemon.address}/readyz`);
+  const { problems, warnings, isolation } = readinessIn(readiness.text);
+  const findings: Finding[] = [...ok('daemon', at)];
+  if (problems.length > 0 || readiness.status !== 200) findings.push(...problem('spawner', problems.join('; ') || `not ready: ${readiness.status ?? readiness.text}`, `it is started again within seconds; if not, see ${join(dataDir, 'spawner.err')}`));
+  else findings.push(...ok('spawner', 'ready'));
+  if (warnings.length === 0) findings.push(...ok('isolation', isolation));
+  for (const text of warnings) findings.push(...warning('isolation', text, 'see docs/security.md, levels'));
+  return findings;
+};
+
+/** Whether the first key still opens the daemon: it lives 90 days. */
+export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
+  if (!daemon) return [];
+  let key: string;
+  try {
+    key = readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8').trim();
+  } catch (error) {
+    return warning('tenant key', `keys/tenant.key can’t be read: ${codeOf(error) ?? ''}`, 'name a key of your own with --key-file FILE');
+  }
+  const { status } = await ask(`${daemon.address}/sandboxpools?limit=1`, key);
+  return status === 401 ? problem('tenant key', 'the daemon does not know it, or it has expired', 'start the daemon again: it makes a new one') : ok('tenant key', 'good');
+};
+
+/** Whether the daemon's addresses are free, where none runs. */
+export const ports: Check = async ({ daemon, config: { listen } }) => {
+  if (daemon) return [];
+  const name = `${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${listen.port}`;
+  const server = createServer();
+  try {
+    server.listen(listen.port, listen.host);
+    await once(server, 'listening');
+    return ok('port', `${name} is free`);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'EADDRINUSE') return problem('port', `another process listens at ${name}`, `find it: ss -ltnp 'sport = :${listen.port}'; or choose another address with --listen`);
+    if (code === 'EACCES') return problem('port', `this user may not listen at ${name}`, 'choose a port above 1023 with --listen');
+    return problem('port', `nobody can listen at ${name}: ${code ?? String(error)}`, 'choose an address of this machine with --listen');
+  } finally {
+    if (server.listening) server.close();
+  }
+};
+
+interface Reply { readonly status?: number; readonly text: string }
+
+/** TLS is taken as it comes: the address is that of a process which we know, on this machine. */
+const ask = async (url: string, key?: string): Promise<Reply> => {
+  const options = { timeout: ANSWER_MS, rejectUnauthorized: false, signal: AbortSignal.timeout(ANSWER_MS), headers: key === undefined ? {} : { 'SERVICE-API-KEY': key } };
+  try {
+    const asking = (url.startsWith('https:') ? secureRequest : request)(url, options);
+    asking.end();
+    const [answer] = await once(asking, 'response') as [IncomingMessage];
+    let text = '';
+    for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) text = (text + chunk).slice(0, MOST_BYTES);
+    return { status: answer.statusCode ?? 0, text };
+  } catch (error) {
+    return { text: error instanceof Error && error.name === 'AbortError' ? `no answer in ${ANSWER_MS / 1_000} s` : codeOf(error) ?? String(error) };
+  }
+};
+
+const readinessIn = (text: string): { readonly problems: readonly string[]; readonly warnings: readonly string[]; readonly isolation: string } => {
+  try {
+    const body: unknown = JSON.parse(text);
+    const field = (name: string): unknown => (typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined);
+    const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+    return { problems: texts(field('problems')), warnings: texts(field('warnings')), isolation: String(field('isolation') ?? 'unknown') };
+  } catch {
+    return { problems: [], warnings: [], isolation: 'unknown' };
+  }
+};

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../../src/config.ts';
+import type { NamedTexts } from '../../src/config/environment.ts';
+import { examine } from '../../src/doctor/doctor.ts';
+import type { Finding, Patient } from '../../src/doctor/finding.ts';
+import { connect } from '../../src/embedded/database-library.ts';
+import { openDatabase } from '../../src/embedded/database.ts';
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+describe('the doctor', function () {
+  this.timeout(30_000);
+  let folder: string;
+  let dataDir: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-doctor-'));
+    dataDir = join(folder, 'data');
+    mkdirSync(dataDir, { mode: 0o700 });
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const findings = async (name: string, settings: NamedTexts = {}, given: Partial<Patient> = {}): Promise<readonly Finding[]> => {
+    const { config } = loadConfig({ env: {}, argvOptions: { dataDir, listen: '127.0.0.1:0', ...settings } });
+    const all = await examine({ config, daemon: undefined, bwrapPath: '/usr/bin/bwrap', launcherPath: process.execPath, etc: folder, ...given });
+    for (const { status, advice } of all) expect(advice !== undefined).to.equal(status !== 'ok');
+    return all.filter((finding) => finding.name === name);
+  };
+  const status = async (...args: Parameters<typeof findings>): Promise<string> => (await findings(...args)).map((finding) => finding.status).join();
+
+  const aStore = async (): Promise<string> => {
+    const file = join(dataDir, 'sandpool.db');
+    const database = await openDatabase(file, { log: quietLog, clock: systemClock() });
+    await database.run('templates.create', 't', JSON.stringify({ filler: 'x'.repeat(500_000) }));
+    await database.close();
+    return file;
+  };
+
+  it('finds nothing wrong with an empty data folder on a machine that can make sandboxes', async () => {
+    for (const name of ['node', 'bubblewrap', 'sandboxes', 'launcher', 'data folder', 'disk', 'store', 'port', 'clock']) expect(await status(name), name).to.equal('ok');
+  });
+
+  it('misses bubblewrap and the launcher', async () => {
+    expect((await findings('bubblewrap', {}, { bwrapPath: join(folder, 'none') }))[0]).to.include({ status: 'problem', advice: 'install it: apt-get install bubblewrap' });
+    expect((await findings('launcher', {}, { launcherPath: join(folder, 'none') }))[0]).to.include({ status: 'problem', advice: 'build it: script/bootstrap' });
+    expect(await status('sandboxes', { isolation: 'none' })).to.equal('warning');
+  });
+
+  it('says in bubblewrap’s words why no sandbox can be started', async () => {
+    const broken = join(folder, 'bwrap');
+    writeFileSync(broken, '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n', { mode: 0o755 });
+    expect((await findings('sandboxes', {}, { bwrapPath: broken }))[0]).to.include({ status: 'problem', message: 'none can be started: bwrap: No permissions to create new namespace' });
+  });
+
+  it('sees accounts and containers in the range of host uids', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
+    writeFileSync(join(folder, 'passwd'), 'root:x:0:0::/root:/bin/sh\nada:x:2000000005:1::/:/bin/sh\n');
+    expect((await findings('uid range'))[0]).to.include({ status: 'problem', message: '2000000000 to 2000065535 holds accounts: ada' });
+    expect(await status('uid range', { uidRangeFirst: '2000000006' })).to.equal('ok');
+    writeFileSync(join(folder, 'passwd'), '');
+    writeFileSync(join(folder, 'subuid'), 'bob:1999999000:2000\n');
+    expect(await status('uid range')).to.equal('warning');
+  });
+
+  it('sees a data folder that is open to others, or is no folder', async () => {
+    chmodSync(dataDir, 0o755);
+    expect((await findings('data folder'))[0]).to.include({ status: 'warning', advice: `chmod 700 ${dataDir}` });
+    writeFileSync(join(folder, 'file'), '');
+    expect(await status('data folder', { dataDir: join(folder, 'file') })).to.equal('problem');
+  });
+
+  it('sees keys that others may read, and keys without their pepper', async () => {
+    mkdirSync(join(dataDir, 'keys'));
+    for (const name of ['pepper', 'admin.key', 'tenant.key']) writeFileSync(join(dataDir, 'keys', name), 'x', { mode: 0o600 });
+    expect(await status('keys')).to.equal('ok');
+    chmodSync(join(dataDir, 'keys/admin.key'), 0o644);
+    expect((await findings('keys'))[0]?.message).to.include('admin.key').and.not.include('tenant.key');
+    rmSync(join(dataDir, 'keys/pepper'));
+    expect((await findings('keys'))[0]).to.include({ status: 'problem' });
+  });
+
+  it('looks into a database that nobody holds', async () => {
+    const file = await aStore();
+    expect((await findings('store'))[0]?.message).to.match(/^\d\.\d MiB, sound$/);
+    truncateSync(file, 300_000);
+    expect(await status('store')).to.equal('problem');
+  });
+
+  it('tells a database of a newer version, and one that is none', async () => {
+    const file = await aStore();
+    const newer = connect(file, { busyTimeoutMs: 0 });
+    newer.exec('PRAGMA user_version = 9999');
+    newer.close();
+    expect((await findings('store'))[0]?.message).to.include('a newer version of Sandpool wrote it (schema 9999');
+    writeFileSync(file, 'no database'.repeat(1_000));
+    expect((await findings('store'))[0]?.message).to.include('not a database');
+  });
+
+  it('tells that a port is taken', async () => {
+    const other: Server = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    expect((await findings('port', { listen: `127.0.0.1:${port}` }))[0]).to.include({ status: 'problem', message: `another process listens at 127.0.0.1:${port}` });
+    other.close();
+    expect(await status('port', { listen: '192.0.2.1:80' })).to.equal('problem');
+  });
+
+  it('sees a clock that went back', async () => {
+    const later = new Date(Date.now() + 3_600_000);
+    writeFileSync(join(dataDir, 'daemon.json'), '{}');
+    utimesSync(join(dataDir, 'daemon.json'), later, later);
+    expect((await findings('clock'))[0]?.status).to.equal('warning');
+  });
+
+  it('tells a daemon that does not answer', async () => {
+    const silent: Server = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const address = silent.address();
+    const daemon = { address: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`, pid: 1, startTime: '1', bootId: 'x' };
+    expect((await findings('daemon', {}, { daemon }))[0]).to.include({ status: 'problem' });
+    silent.close();
+  });
+});
