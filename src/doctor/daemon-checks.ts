@@ -79,7 +79,8 @@ const readinessIn = (text: string): { readonly problems: readonly string[]; read
     const body: unknown = JSON.parse(text);
     const field = (name: string): unknown => (typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined);
     const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
-    return { problems: texts(field('problems')), warnings: texts(field('warnings')), isolation: String(field('isolation') ?? 'unknown') };
+    const isolation = field('isolation');
+    return { problems: texts(field('problems')), warnings: texts(field('warnings')), isolation: typeof isolation === 'string' ? isolation : 'unknown' };
   } catch {
     return { problems: [], warnings: [], isolation: 'unknown' };
   }
