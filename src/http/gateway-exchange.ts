@@ -80,6 +80,8 @@ const attempt = (request: IncomingMessage, response: ServerResponse, terms: Exch
     response.once('close', gone);
     // Once it answers, what it no longer reads of the request is no failure.
     asked.on('error', (error) => { if (!answered) fail(failureOf(error, terms.kept && asked.reusedSocket)); });
+    // Without an error where it changes the protocol unasked.
+    asked.once('close', () => { if (!answered) fail(endpointUnreachable('it ended the connection without an answer')); });
     asked.once('continue', () => response.writeContinue());
     asked.once('response', (answer) => {
       answered = true;
