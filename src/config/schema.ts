@@ -68,7 +68,7 @@ export const ConfigSchema = z.strictObject({
       .meta({ description: 'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).' }),
     unpackedDir: path('Folder that OCI images are unpacked into; every uid must be able to pass through to it.').optional(),
     maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
-    unusedAfter: duration(60_000, 3_650 * DAY_MS, 'An unpacked image that no template, pool or sandbox uses is removed after so long.'),
+    unusedAfter: duration(60_000, 3_650 * DAY_MS, 'An unpacked image that no template and no sandbox uses is removed after so long.'),
   }),
   pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
   parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),

@@ -62,6 +62,7 @@ export class Images {
   /** By key: so many sandboxes. */
   readonly #held = new Map<string, number>();
   readonly #stop = new AbortController();
+  #expecting: Promise<void> = Promise.resolve();
   #housekeeping: Promise<void> = Promise.resolve();
   #cancel: () => void = () => {};
 
@@ -89,7 +90,7 @@ export class Images {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancel();
-    await Promise.allSettled([this.#housekeeping, ...[...this.#underWay.values()].map(({ work }) => work)]);
+    await Promise.allSettled([this.#expecting, this.#housekeeping, ...[...this.#underWay.values()].map(({ work }) => work)]);
   }
 
   /** Makes it ready in the background, and keeps it. What is wrong with it is logged, and told whoever needs it later. */
@@ -97,7 +98,8 @@ export class Images {
     const reference = parseImageReference(image);
     if (!reference || reference.kind === 'host' || this.#expected.has(image) || this.#expected.size >= MAX_REMEMBERED) return;
     this.#expected.add(image);
-    this.prepare(image).then(
+    // One after the other, so that there is room for what is needed at once.
+    this.#expecting = this.#expecting.then(() => this.prepare(image)).then(
       (ready) => this.release(ready.key),
       (error: unknown) => this.#options.log.warn({ image, reason: error instanceof Error ? error.message : String(error) }, 'a template names an image that can not be used'),
     );
@@ -113,9 +115,14 @@ export class Images {
     try {
       const source = await findSource(this.#options.directories, reference);
       const known = this.#known.get(image);
-      // Held at once, so that it is not removed meanwhile; one that was just unpacked is not old enough to be.
-      const ready = known?.stamp === source.stamp ? known.image : await this.#unpackedOnce(image, reference, source);
-      this.hold(ready.key);
+      if (known?.stamp === source.stamp) {
+        this.hold(known.image.key); // at once, so that it is not removed meanwhile
+        if (await this.#isThere(known.image.key)) return known.image;
+        this.release(known.image.key);
+        this.#known.delete(image);
+      }
+      const ready = await this.#unpackedOnce(image, reference, source);
+      this.hold(ready.key); // one that was just unpacked is not old enough to be removed
       return ready;
     } catch (error) {
       if (error instanceof SourceRefused) throw this.#unusable(image, error.message);
@@ -138,6 +145,7 @@ export class Images {
   async #unpackedOnce(image: string, reference: Exclude<ImageReference, { kind: 'host' }>, source: ImageSource): Promise<PreparedImage> {
     const underWay = this.#underWay.get(image);
     if (underWay?.stamp === source.stamp) return underWay.work;
+    if (this.#stop.signal.aborted) throw this.#unusable(image, 'the daemon stops');
     const failed = this.#failed.get(image);
     if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now()) throw this.#unusable(image, failed.reason);
     if (this.#underWay.size >= MAX_AT_ONCE) throw this.#unusable(image, 'too many other images are being unpacked');
@@ -215,6 +223,11 @@ export class Images {
 
   #inUse(key: string): boolean {
     return this.#held.has(key) || this.#underWay.size > 0 || [...this.#expected].some((image) => this.#known.get(image)?.image.key === key);
+  }
+
+  /** Somebody may have removed it by hand. */
+  async #isThere(key: string): Promise<boolean> {
+    return await stat(join(this.#options.folder, key)).then(() => true, () => false);
   }
 
   /** When it was used last is what its folder's time says. */

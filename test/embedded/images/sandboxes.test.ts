@@ -142,6 +142,19 @@ describe('sandboxes made from images', function () {
     expect(await failed('oci:silent', {})).to.equal('neither the template nor the image names a command');
   });
 
+  it('end while their image is still being made ready', async () => {
+    await layered('slow', []);
+    const slow = await anImageDriver(folders, { unpackerCommand: ['/bin/sleep', '60'] });
+    const order = anOrder(anImageDefinition('oci:slow'));
+    const launched = slow.driver.launch(order);
+    await slow.log.when(order.record.id, 'starting');
+    const fact = await slow.driver.read(order.record.id);
+    await slow.driver.retire(order.record.id, fact.record?.revision ?? '');
+    expect((await slow.log.when(order.record.id, 'gone')).record).to.equal(undefined);
+    await slow.close();
+    expect((await launched).id).to.equal(order.record.id);
+  });
+
   it('are not told where images lie', async () => {
     writeLayout(join(folders.sources, 'holes'), { layers: [{ bytes: Buffer.alloc(0), size: 5 }] });
     for (const image of ['oci:holes', 'dir:absent', 'oci:absent']) expect(await failed(image)).to.not.include(folders.sources);
