@@ -7,8 +7,9 @@ import type { ContainerDefinition, InstanceDefinition } from '../../src/model/te
 import { aWatchedDriver, type WatchedDriver } from './a-watched-driver.ts';
 import { aDefinition } from './instance-orders.ts';
 
+/** The loader looks for its cache in this process's temporary folder, and can't make one elsewhere. */
 export const UNPACKER_COMMAND: readonly string[] = [
-  process.execPath, '--import', fileURLToPath(import.meta.resolve('tsx')), fileURLToPath(new URL('../../src/embedded/images/unpacker/main.ts', import.meta.url)),
+  '/usr/bin/env', `TMPDIR=${tmpdir()}`, process.execPath, '--import', fileURLToPath(import.meta.resolve('tsx')), fileURLToPath(new URL('../../src/embedded/images/unpacker/main.ts', import.meta.url)),
 ];
 
 /** Folders for images, their sources and what is unpacked, through which every uid can pass; removed by `remove`. */
