@@ -1,0 +1,63 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.ts';
+import { EventReader } from '../support/event-reader.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const LINES = 12_000;
+
+describe('event streams', () => {
+  let server: TestServer;
+  let clock: TestClock;
+  let id: string;
+  let reader: EventReader;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    server = await aServer({ clock });
+    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 1 });
+    id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
+  });
+  afterEach(async () => {
+    reader.close();
+    await server.stop();
+  });
+
+  const open = async (): Promise<EventReader> => EventReader.open(server.port, `/sandboxes/${id}/logs?follow=true`, { 'SERVICE-API-KEY': server.tenant.key ?? '', 'Last-Event-ID': '0' });
+
+  /** More than the kernel holds for a client that does not read. */
+  const fillItsConnection = async (): Promise<void> => {
+    server.operations.logged.print(id, `${'x'.repeat(2_000)}\n`.repeat(LINES));
+    const before = clock.waiting;
+    reader = await open();
+    await eventually(() => clock.waiting === before + 2, 'it waits for the client, and to say that it lives');
+  };
+
+  it('say when to come again, and that they live', async () => {
+    reader = (await open()).read();
+    await eventually(() => reader.text === 'retry: 1000\n\n', 'it begins');
+    clock.advance(15_000);
+    clock.advance(15_000);
+    await eventually(() => reader.text === 'retry: 1000\n\n:\n\n:\n\n', 'two comments');
+  });
+
+  it('cut a client that takes nothing for 30 s', async () => {
+    await fillItsConnection();
+    expect(server.operations.followers).to.equal(1);
+
+    clock.advance(30_000);
+
+    await eventually(() => server.operations.followers === 0, 'it is cut');
+    expect(server.log.some(({ event }) => event === 'event-stream-cut')).to.equal(true);
+  });
+
+  it('wait for a client that reads slowly', async () => {
+    await fillItsConnection();
+    clock.advance(29_000);
+
+    reader.read();
+
+    await eventually(() => reader.events.length === LINES, 'all have come');
+    expect(server.operations.followers).to.equal(1);
+  });
+});
