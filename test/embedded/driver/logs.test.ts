@@ -109,6 +109,18 @@ describe('what sandboxes print', function () {
     expect([id, silent].every((each) => isAlive(world.runningOf(each).init))).to.equal(true);
   });
 
+  it('keeps to new limits from the next start on', async () => {
+    const id = await printing(COUNTING);
+    await countsOn(id);
+    const before = pumpPid();
+    await driver.stop();
+    const next = world.again({ logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
+    await next.watch(() => undefined);
+    await eventually(() => pumpPid() !== 0 && pumpPid() !== before, 'another keeps it');
+    expect(readFileSync(`/proc/${pumpPid()}/cmdline`, 'utf8').split('\0')[3]).to.equal('65536');
+    await countsOn(id, next);
+  });
+
   it('stays readable after the sandbox is gone, and after a restart', async () => {
     const record = await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })));
     await shows(record.id, 'first');
