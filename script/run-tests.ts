@@ -1,6 +1,6 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
- * files that are named. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
+ * files that are named; with `--nodes` the unit suites on the other Nodes too. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
  * failure; any other code means that it crashed itself.
  *
  * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its last test or leaves
@@ -9,9 +9,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve, sep } from 'node:path';
+import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { OTHER_NODES, otherNode } from './other-nodes.ts';
 import { endLeftovers } from './test-leftovers.ts';
 import type { SuiteResult } from './test-reporter.ts';
 
@@ -30,7 +31,11 @@ const CHECKS: readonly { readonly name: string; readonly command: readonly strin
   { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
 ];
 
-interface Suite { readonly name: string; readonly files: readonly string[] }
+/** What `--nodes` leaves out: real sandboxes differ little between Nodes, and take long. */
+const ON_ONE_NODE = new Set(['e2e', 'native']);
+
+/** `node`: the program that runs it; this one unless told. */
+interface Suite { readonly name: string; readonly files: readonly string[]; readonly node?: string }
 interface Started { readonly child: ChildProcess; readonly session: number }
 
 const main = async (args: readonly string[]): Promise<number> => {
@@ -48,10 +53,20 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const results: SuiteResult[] = args.length === 0 ? CHECKS.map(runCheck) : [];
-  for (const suite of args.length === 0 ? suitesOf(join(ROOT, 'test')) : [{ name: 'the files named', files: args.map((file) => resolve(file)) }]) {
-    console.log(`\n== ${suite.name}`);
-    results.push(await runSuite(suite, { folder, deadline, started: (suiteProcess) => { current = suiteProcess; } }));
+  const files = args.filter((arg) => arg !== '--nodes');
+  const results: SuiteResult[] = files.length === 0 ? CHECKS.map(runCheck) : [];
+  const suites: readonly Suite[] = files.length === 0 ? suitesOf(join(ROOT, 'test')) : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
+  const runAll = async (chosen: readonly Suite[]): Promise<void> => {
+    for (const suite of chosen) {
+      console.log(`\n== ${suite.name}`);
+      results.push(await runSuite(suite, { folder, deadline, started: (suiteProcess) => { current = suiteProcess; } }));
+    }
+  };
+  await runAll(suites);
+  for (const major of args.includes('--nodes') ? OTHER_NODES : []) {
+    const node = otherNode(major);
+    if ('cause' in node) results.push({ passed: 0, failed: [], skipped: [`Node ${major}: ${node.cause}`] });
+    else await runAll(suites.filter(({ name }) => !ON_ONE_NODE.has(name)).map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })));
   }
   rmSync(folder, { recursive: true, force: true });
   return report(results);
@@ -83,7 +98,7 @@ const runSuite = async (suite: Suite, run: { folder: string; deadline: number; s
   if (performance.now() > run.deadline) return failed('not run, the time for all suites is over');
   const file = join(run.folder, 'result.json');
   rmSync(file, { force: true });
-  const suiteProcess = startMocha(suite.files, file, run.folder);
+  const suiteProcess = startMocha(suite, file, run.folder);
   run.started(suiteProcess);
   const end = await waitForEnd(suiteProcess, file, run.deadline);
   const leftovers = await endLeftovers({ session: suiteProcess.session, folder: run.folder }, LEFTOVER_GRACE_MS);
@@ -100,14 +115,14 @@ const runSuite = async (suite: Suite, run: { folder: string; deadline: number; s
   return result;
 };
 
-const startMocha = (files: readonly string[], result: string, folder: string): Started => {
+const startMocha = ({ files, node = process.execPath }: Suite, result: string, folder: string): Started => {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
   const mocha = join(ROOT, 'node_modules/mocha/bin/mocha.js');
   const options = ['--config', join(ROOT, '.mocharc.json'), '--reporter', join(ROOT, 'script/test-reporter.ts'), '--reporter-option', `result=${result}`];
-  const child = spawn(process.execPath, [mocha, ...options, ...files], {
+  const child = spawn(node, [mocha, ...options, ...files], {
     cwd: ROOT,
     detached: true,
-    env: { ...Object.fromEntries(clean), TMPDIR: folder },
+    env: { ...Object.fromEntries(clean), TMPDIR: folder, PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}` },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   child.on('error', (error) => console.log(`mocha can't be started: ${error.message}`));

@@ -32,9 +32,22 @@ export const SQLITE_LOCKED = 6;
 export const SQLITE_NOTADB = 26;
 
 const library = (): Library => {
-  const builtIn: unknown = process.getBuiltinModule('node:sqlite');
+  const builtIn = withoutItsWarning(() => process.getBuiltinModule('node:sqlite') as unknown);
   const require = createRequire(import.meta.url);
   return isLibrary(builtIn) ? builtIn : require('@photostructure/sqlite');
+};
+
+/** Node 22 calls its SQLite experimental on standard error, where a person reads; every other warning passes. */
+const withoutItsWarning = <T>(load: () => T): T => {
+  const { emitWarning } = process;
+  process.emitWarning = (...args: readonly unknown[]): void => {
+    if (!(args[1] === 'ExperimentalWarning' && String(args[0]).startsWith('SQLite is'))) Reflect.apply(emitWarning, process, args);
+  };
+  try {
+    return load();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 };
 
 const isLibrary = (module: unknown): module is Library =>

@@ -21,7 +21,7 @@ const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0
 /**
  * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one claimed at ?6 with id ?7.
  * First row: entries looked at, how many of them match, claim and id of the last. Then the bodies of the matching ones,
- * ?9 of them left out, at most ?10.
+ * ?9 of them left out, at most ?10. (CROSS: else some versions of SQLite read all of history to find a page's bodies.)
  */
 const walk = (inOwner: string, groups: string): string => `
   WITH step AS MATERIALIZED (
@@ -32,7 +32,7 @@ const walk = (inOwner: string, groups: string): string => `
   )
   SELECT COUNT(*), COALESCE(SUM(matches), 0), MIN(claimed_at), (SELECT id FROM step ORDER BY claimed_at, id LIMIT 1) FROM step
   UNION ALL
-  SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
+  SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page CROSS JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
 
 /**
  * Where a walk may begin to leave out ?6: answers a moment such that those claimed at or after it are at most ?6, and how
