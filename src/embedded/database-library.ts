@@ -39,9 +39,9 @@ const library = (): Library => {
 
 /** Node 22 calls its SQLite experimental on standard error, where a person reads; every other warning passes. */
 const withoutItsWarning = <T>(load: () => T): T => {
-  const { emitWarning } = process;
+  const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (...args: readonly unknown[]): void => {
-    if (!(args[1] === 'ExperimentalWarning' && String(args[0]).startsWith('SQLite is'))) Reflect.apply(emitWarning, process, args);
+    if (!(args[1] === 'ExperimentalWarning' && String(args[0]).startsWith('SQLite is'))) Reflect.apply(emitWarning, undefined, args);
   };
   try {
     return load();
