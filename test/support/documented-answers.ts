@@ -62,7 +62,9 @@ const problemWith = ({ pointer }: DocumentedOperation, { status, headers, text }
   const declared = isObject(response['headers']) ? response['headers'] : {};
   for (const name of Object.keys(declared)) {
     const header = at(`/components/headers/${name}`);
-    if (header?.['required'] === true && headers[name.toLowerCase()] === undefined) return `lacks the header ${name}`;
+    const value = headers[name.toLowerCase()];
+    if (header?.['required'] === true && value === undefined) return `lacks the header ${name}`;
+    if (value !== undefined && isObject(header?.['schema']) && !validatorOf(header['schema'])(header['schema']['type'] === 'integer' ? Number(value) : value)) return `has the header ${name}: ${value}`;
   }
   if (method === 'HEAD') return text === '' ? undefined : 'has a body';
   const content = response['content'];

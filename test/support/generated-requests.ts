@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { at, type DocumentedOperation, isObject, type Json, validatorOf } from './documented-answers.ts';
+import type { HttpAnswer } from './http-client.ts';
 import { Dice, hostileBody, hostileSegment, hostileValue } from './hostile-values.ts';
 import { valuesOf } from './schema-values.ts';
 
@@ -26,6 +27,30 @@ export const requestsTo = (operation: DocumentedOperation, known: Known, { seed,
   const parts = partsOf(operation, known);
   return fc.sample(parts, { seed, numRuns: count }).map((good) => request(operation, knowing(good, known.fields, dice), dice));
 };
+
+/** What is refused with 400 though it fits its schema, which has no word for it. By operation: the fields. */
+const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
+  setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'], // exactly one of the two
+  claimSandbox: ['idleTimeout', 'poolName'], // at most ten years; no image after `//`
+  createApiKey: ['expiresAt'], // neither past nor too far
+  createApiKeyForTenant: ['expiresAt'],
+  listSandboxes: ['poolName'], // no image after `//`
+  getSandboxLogs: ['container'], // the one that there is
+  execInSandbox: ['container'],
+};
+
+/**
+ * How an answer contradicts the document: it refuses as malformed what the document allows, or accepts what it forbids.
+ * (That the answer itself is declared, the client sees to.)
+ */
+export const contradiction = ({ operation }: DocumentedOperation, { kind, target, raw }: GeneratedRequest, { status, json, text }: HttpAnswer): string | undefined => {
+  if (kind === 'forbidden' && status < 400) return `the document forbids ${String(raw)}`;
+  if (kind !== 'valid' || !MALFORMED.has(status)) return undefined;
+  const beyond = BEYOND_SCHEMA[String(operation['operationId'])] ?? [];
+  return status === 400 && beyond.includes(String(json.detail?.['field'])) ? undefined : `the document allows ${target} ${String(raw)}, answered ${text}`;
+};
+
+const MALFORMED: ReadonlySet<number> = new Set([400, 405, 413, 415, 431]);
 
 interface Good {
   readonly path: Readonly<Record<string, string>>;
@@ -119,7 +144,7 @@ const oneThingChanged = (good: Json, schema: Json, dice: Dice): Json => {
 
 const fits = (schema: Json, value: unknown): boolean => validatorOf(schema, 'open')(JSON.parse(JSON.stringify(value)));
 
-export const bodySchemaOf = (operation: Json): Json | undefined => {
+const bodySchemaOf = (operation: Json): Json | undefined => {
   const body = operation['requestBody'];
   const content = isObject(body) ? body['content'] : undefined;
   const media = isObject(content) ? content['application/json'] : undefined;

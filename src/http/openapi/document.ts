@@ -68,6 +68,9 @@ const PARAMETERS: Json = {
   IfMatch: {
     name: 'If-Match', in: 'header', description: 'An `ETag`, or several: the change is made only while the revision is that one, else 412.', schema: { type: 'string' },
   },
+  LastEventId: {
+    name: 'Last-Event-ID', in: 'header', description: 'Where a stream of events goes on: the id of the last one that came.', schema: { type: 'string', maxLength: 256 },
+  },
   RequestId: {
     name: 'X-Request-Id', in: 'header', description: 'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
@@ -78,11 +81,11 @@ const text = { type: 'string' };
 const HEADERS: Readonly<Record<string, Json>> = {
   'X-Request-Id': { description: 'The request\'s id, which the log has too.', required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' } },
   'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: { type: 'integer', minimum: 1 } },
-  'WWW-Authenticate': { description: 'The scheme and the header of the key.', schema: text },
+  'WWW-Authenticate': { description: 'The scheme and the header of the key.', required: true, schema: text },
   'Idempotency-Replayed': { description: 'The answer is that of an earlier request with this `Idempotency-Key`.', schema: { const: 'true' } },
   Warning: { description: 'One for each unknown field of the body, 16 at most.', schema: text },
-  Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', schema: text },
+  Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', required: true, schema: { type: 'string', pattern: '^@\\d+$' } },
   Sunset: { description: 'When the operation is to go (RFC 8594); absent while that is not settled.', schema: text },
-  ETag: { description: 'The revision and a hash of the view.', schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' } },
-  Link: { description: 'What replaces it, as `rel="successor-version"`.', schema: text },
+  ETag: { description: 'The revision and a hash of the view.', required: true, schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' } },
+  Link: { description: 'What replaces it, as `rel="successor-version"`.', required: true, schema: text },
 };

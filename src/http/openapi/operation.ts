@@ -1,15 +1,14 @@
-import { statusOf } from '../error-table.ts';
 import type { Route } from '../route.ts';
-import { EXAMPLES } from './examples.ts';
-import { errorCodesOf, errorResponse, errorSchema, takesIdempotencyKey } from './operation-errors.ts';
-import { OPERATION_NOTES } from './operation-notes.ts';
 import { type Components, type JsonSchema, propertiesOf, withoutPageLinks } from './components.ts';
+import { EXAMPLES } from './examples.ts';
+import { takesIdempotencyKey } from './operation-errors.ts';
+import { OPERATION_NOTES } from './operation-notes.ts';
+import { responsesOf, schemaName } from './operation-responses.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** One row as an operation of the document. */
 export const operationOf = (row: Route, components: Components): Json => {
-  const pascal = row.operationId.charAt(0).toUpperCase() + row.operationId.slice(1);
   const example = EXAMPLES[row.operationId];
   return {
     operationId: row.operationId,
@@ -23,12 +22,12 @@ export const operationOf = (row: Route, components: Components): Json => {
       requestBody: {
         required: requiresBody(components.input(row.body)),
         content: { 'application/json': {
-          schema: components.schema(`${pascal}Body`, components.input(row.body)),
+          schema: components.schema(`${schemaName(row)}Body`, components.input(row.body)),
           ...(example?.request === undefined ? {} : { example: example.request }),
         } },
       },
     } : {}),
-    responses: responsesOf(row, { components, pascal }),
+    responses: responsesOf(row, components),
   };
 };
 
@@ -65,42 +64,12 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
     }, schema)),
     ...(takesIdempotencyKey(row) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ...(row.versioned ? [{ $ref: `#/components/parameters/${row.method === 'PUT' ? 'IfMatch' : 'IfNoneMatch'}` }] : []),
+    ...(streams(row) ? [{ $ref: '#/components/parameters/LastEventId' }] : []),
     { $ref: '#/components/parameters/RequestId' },
   ];
 };
 
+const streams = ({ onlyAs, alsoAs = [] }: Route): boolean => onlyAs === 'text/event-stream' || alsoAs.includes('text/event-stream');
+
 const parameterOf = (where: Json, { description, ...schema }: JsonSchema): Json =>
   ({ ...where, ...(description === undefined ? {} : { description }), schema });
-
-const responsesOf = (row: Route, { components, pascal }: { readonly components: Components; readonly pascal: string }): Json => {
-  const codes = errorCodesOf(row);
-  const statuses = new Set([...Object.keys(row.answers).map(Number), ...codes.map(statusOf)]);
-  return Object.fromEntries([...statuses, ...(row.versioned && row.method === 'GET' ? [NOT_MODIFIED] : [])].sort((a, b) => a - b).map((status) => {
-    if (status === NOT_MODIFIED) return [String(status), { description: 'The view that `If-None-Match` names is still the same.', headers: refsOf(['X-Request-Id', 'ETag']) }];
-    const own = row.answers[status];
-    const errors = codes.filter((code) => statusOf(code) === status);
-    if (!own) return [String(status), errorResponse(errors, components)];
-    const answer = components.schema(`${pascal}Answer`, components.output(own));
-    const schema = errors.length === 0 ? answer : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
-    const example = EXAMPLES[row.operationId];
-    const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-    return [String(status), { description: DESCRIPTION[status] ?? 'Not now.', headers: headersOf(row, status), content: { [status === 200 ? row.onlyAs ?? 'application/json' : 'application/json']: content, ...(status === 200 ? otherContent(row) : {}) } }];
-  }));
-};
-
-const NOT_MODIFIED = 304;
-const otherContent = ({ alsoAs = [] }: Route): Json => Object.fromEntries(alsoAs.map((type) => [type, { schema: { type: 'string' } }]));
-
-const DESCRIPTION: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Made.' };
-
-const headersOf = (row: Route, status: number): Json => {
-  const names = ['X-Request-Id'];
-  if (status === 503 && !row.withoutRetryAfter) names.push('Retry-After');
-  if (takesIdempotencyKey(row)) names.push('Idempotency-Replayed');
-  if (row.body) names.push('Warning');
-  if (row.versioned) names.push('ETag');
-  if (row.deprecated) names.push('Deprecation', 'Sunset', 'Link');
-  return refsOf(names);
-};
-
-const refsOf = (names: readonly string[]): Json => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
