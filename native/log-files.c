@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ enum {
   PART_BYTES = 16 * 1024, /* the longest text of a record */
   TEXT_BYTES = 64 * 1024, /* formatted at once */
 };
+
+static const long long RESERVE_BYTES = 1024 * 1024 * 1024;
 
 struct logs logs;
 
@@ -37,7 +40,15 @@ bool is_id(const char *name) {
   return strlen(name) == ID_LENGTH && strspn(name, "0123456789abcdef-") == ID_LENGTH;
 }
 
-bool has_room(void) { return logs.used < logs.total_bytes; }
+bool has_room(void) { return logs.used < logs.total_bytes && spare_bytes() > 0; }
+
+long long spare_bytes(void) {
+  struct statvfs disk;
+  if (fstatvfs(logs.folder, &disk) < 0) return 0;
+  long long size = (long long)disk.f_blocks * (long long)disk.f_frsize, left = (long long)disk.f_bavail * (long long)disk.f_frsize;
+  long long reserve = size / 20;
+  return left - (reserve < RESERVE_BYTES ? reserve : RESERVE_BYTES);
+}
 
 long long write_records(struct log *log, const char *text, size_t length) {
   static char records[TEXT_BYTES * (HEAD_BYTES + 2)];

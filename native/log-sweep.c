@@ -106,8 +106,9 @@ static void remove_expired(void) {
 
 /* Ended sandboxes' logs first, the oldest first; their empty folders tell that there was one. Then what the others can spare. */
 static void make_room(void) {
-  long long goal = logs.total_bytes - logs.total_bytes / 10;
-  if (all.bytes < logs.total_bytes) return;
+  long long goal = all.bytes < logs.total_bytes ? all.bytes : logs.total_bytes - logs.total_bytes / 10;
+  long long spare = spare_bytes();
+  if (spare <= 0) goal = goal < all.bytes + spare ? goal : all.bytes + spare - 1;
   for (size_t i = 0; i < all.count && all.bytes > goal; i++)
     if (!all.items[i].live) remove_files(&all.items[i], false);
   for (size_t i = 0; i < all.count && all.bytes > goal; i++)

@@ -26,7 +26,8 @@ enum {
   PAUSE_MS = 5,              /* bounds what a flood costs: one fifo's worth between two rests */
   HELD_PAUSE_MS = 50,        /* how soon what was held back is looked at again */
   HELD_BYTES = 64 * 1024,    /* the end of a flood, kept until there is room for it */
-  SWEEP_MS = 60 * 1000,      /* removes old logs so often */
+  SWEEP_MS = 60 * 1000,      /* removes old logs so often, */
+  SWEEP_REST = 50,           /* and rests so many times as long as it took */
   SWEEP_SOON_MS = 2 * 1000,  /* while there is no room */
 };
 
@@ -54,7 +55,7 @@ static struct {
   struct source *held;
   size_t count;
   bool alone; /* whoever started this is gone: it ends with the last sandbox */
-  long long swept_at;
+  long long swept_at, sweep_took;
   char input[HELD_BYTES];
 } pump = {.sweep = -1};
 
@@ -119,8 +120,10 @@ static void look_at_control(void) {
     void *what = events[i].data.ptr;
     char byte[64];
     if (what == &ARRIVALS) read_arrivals();
-    else if (what == &SWEEP) pump.sweep = finish_sweep(pump.sweep);
-    else if (read(0, byte, sizeof byte) <= 0) {
+    else if (what == &SWEEP) {
+      pump.sweep = finish_sweep(pump.sweep);
+      pump.sweep_took = now_ms() - pump.swept_at;
+    } else if (read(0, byte, sizeof byte) <= 0) {
       pump.alone = true;
       epoll_ctl(pump.control, EPOLL_CTL_DEL, 0, NULL);
     }
@@ -301,7 +304,7 @@ static void end(struct source *source) {
 
 static void sweep_when_due(void) {
   long long since = now_ms() - pump.swept_at;
-  if (pump.sweep >= 0 || since < (has_room() ? SWEEP_MS : SWEEP_SOON_MS)) return;
+  if (pump.sweep >= 0 || since < (has_room() ? SWEEP_MS : SWEEP_SOON_MS) || since < pump.sweep_took * SWEEP_REST) return;
   pump.swept_at += since;
   pump.sweep = begin_sweep(pump.pipes);
   if (pump.sweep >= 0) wait_for(pump.sweep, &SWEEP);

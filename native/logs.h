@@ -35,8 +35,10 @@ struct log {
 /* log-files.c */
 
 bool is_id(const char *name);
-/* Not all that may be used is used. */
+/* Not all that may be used is used, and the disk has some to spare. */
 bool has_room(void);
+/* Bytes that the disk has beyond those that are left to others: 5 % of it, 1 GiB at most. Below 0: so many too few. */
+long long spare_bytes(void);
 /* Writes the text as records; answers how many bytes they have. What can't be written is lost. */
 long long write_records(struct log *log, const char *text, size_t length);
 /* Ends a line that was begun. */

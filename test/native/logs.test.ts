@@ -5,6 +5,7 @@ import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, rea
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from '../../src/embedded/spawner/process-identity.ts';
+import { skipBecause } from '../support/skip-because.ts';
 import { collect, openWorkshop, until, within, type Ended, type Workshop } from './support.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
@@ -217,6 +218,32 @@ describe('launcher logs', function () {
     rmSync(join(folder, anId(3)), { recursive: true });
     await until(() => records(ID).length === 1, 'it goes on', 20_000);
     expect(records(ID)).to.deep.equal([['F', 'waits']]);
+  });
+
+  it('leaves a part of the disk to others', async function () {
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', folder], { stdio: 'ignore' });
+    } catch {
+      skipBecause(this, 'this user may not mount a small disk');
+    }
+    try {
+      mkdirSync(join(folder, 'pipes'));
+      writeFileSync(join(folder, 'filler'), Buffer.alloc(19.5 * MIB));
+      aLog(anId(3), 1_000);
+      pump();
+      await until(() => !existsSync(join(folder, anId(3), '0')), 'an old one made room');
+      const fd = fifo(ID);
+      writeSync(fd, 'waits\n');
+      close(fifo(OTHER));
+      await until(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
+      expect(linesOf(ID)).to.deep.equal([]);
+      rmSync(join(folder, 'filler'));
+      await until(() => records(ID).length === 1, 'it goes on');
+    } finally {
+      for (const child of pumps) child.kill('SIGKILL');
+      for (const fd of fifos.splice(0)) closeSync(fd);
+      execFileSync('umount', ['--lazy', folder]);
+    }
   });
 
   interface Limits { readonly fileBytes?: number; readonly totalBytes?: number; readonly retentionSeconds?: number }
