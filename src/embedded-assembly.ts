@@ -13,6 +13,7 @@ import type { TemplateSource } from './contracts/template-source.ts';
 import { sqliteAnswerRows } from './embedded/answer-rows.ts';
 import { embeddedBackup } from './embedded/backup.ts';
 import { inProcessCoordination } from './embedded/coordination.ts';
+import { keptClock } from './embedded/clock-file.ts';
 import { lockDataDir } from './embedded/data-lock.ts';
 import { openDatabase } from './embedded/database.ts';
 import { sqliteHistory } from './embedded/history.ts';
@@ -20,7 +21,6 @@ import { sqliteRecordStore } from './embedded/record-store.ts';
 import { KeptAnswers } from './embedded/kept-answers.ts';
 import { EmbeddedSandboxDriver } from './embedded/sandbox-driver.ts';
 import { sqliteInstanceRecords } from './embedded/sqlite-instance-records.ts';
-import { systemClock } from './embedded/system-clock.ts';
 import { templateFolder } from './embedded/template-folder.ts';
 
 /** What stands below the supervisor: one implementation of each contract. */
@@ -45,7 +45,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
-  const clock = systemClock();
+  const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
   try {
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock });
     const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
@@ -82,6 +82,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
         answers.stop();
         await history.stop();
         await database.close();
+        stopClock();
         lock.release();
       },
     };

@@ -1,8 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 import type { Clock } from '../contracts/clock.ts';
 
-/** The machine's monotonic clock, set by the wall clock once, when the process started. Whole milliseconds. A moment waited for doesn't keep the process alive. */
-export const systemClock = (): Clock => {
-  const now = (): number => Math.floor(performance.timeOrigin + performance.now());
+/** What the machine says. `uptimeMs` counts from its boot, sleep too, and can't be set. */
+export interface MachineTime {
+  readonly wall: number;
+  readonly uptimeMs: number;
+  readonly bootId: string;
+}
+
+export const machineTime = (): MachineTime =>
+  ({ wall: Date.now(), uptimeMs: uptime() * 1_000, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
+
+/** The machine's monotonic clock, set once: to `startAt`, else to the wall clock when the process started. Whole milliseconds. A moment waited for doesn't keep the process alive. */
+export const systemClock = (startAt?: number): Clock => {
+  const origin = startAt === undefined ? performance.timeOrigin : startAt - performance.now();
+  const now = (): number => Math.floor(origin + performance.now());
   const at = (moment: number, due: () => void): (() => void) => {
     let timer: NodeJS.Timeout;
     const arm = (): void => {

@@ -5,6 +5,7 @@ import type { JoinPlace } from './instance.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './rootfs.ts';
+import { tellable } from './tellable.ts';
 
 /** Background children may hold the pipes open after the command's end: they are waited for this long. */
 const DRAIN_MS = 100;
@@ -65,7 +66,7 @@ export class Execution {
     this.#timeout = setTimeout(() => { this.#timedOut = true; this.close(); }, order.timeoutMs);
     this.#follow(child.stdout, FRAME_KINDS.output);
     this.#follow(child.stderr, FRAME_KINDS.errors);
-    child.once('error', (error) => this.#finish(() => events.failed(error.message)));
+    child.once('error', (error) => this.#finish(() => events.failed(tellable(error))));
     child.once('exit', (code, signal) => this.#exited(code ?? (signal ? 137 : COULD_NOT_JOIN)));
     const pipe = child.stdio[3];
     if (pipe && 'end' in pipe) pipe.on('error', () => {}).end(bytes);

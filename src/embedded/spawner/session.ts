@@ -6,6 +6,7 @@ import type { Instances } from './instances.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
+import { tellable } from './tellable.ts';
 
 export interface SessionDeps {
   /** Answers the daemon's hello, once former instances are adopted. Throws where its configuration can't be used. */
@@ -109,7 +110,7 @@ export class Session {
     try {
       this.send({ type: 'forwarded', request, socket: await this.#deps.forwarders.socketOf(id) });
     } catch (error) {
-      this.send({ type: 'unreachable', request, gone: error instanceof NothingThere, reason: reasonOf(error) });
+      this.send({ type: 'unreachable', request, gone: error instanceof NothingThere, reason: tellable(error) });
     }
   }
 
@@ -139,7 +140,7 @@ export class Session {
     try {
       this.#executions.set(channel, new Execution(this.#deps.launcherPath(), place, message, events));
     } catch (error) {
-      this.#refuse(channel, false, reasonOf(error));
+      this.#refuse(channel, false, tellable(error));
     }
   }
 
@@ -161,7 +162,7 @@ export class Session {
       this.#terminals.set(channel, terminal);
       this.send({ type: 'attached', channel });
     } catch (error) {
-      this.#refuse(channel, false, reasonOf(error));
+      this.#refuse(channel, false, tellable(error));
     }
   }
 

@@ -9,6 +9,7 @@ import { joinOrder, startOrder } from '../../../src/embedded/spawner/orders.ts';
 import { isAlive, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { bwrapOptions } from '../../../src/embedded/spawner/rootfs.ts';
+import { tellable } from '../../../src/embedded/spawner/tellable.ts';
 import { aContainer, aDefinition } from '../../support/instance-orders.ts';
 
 describe('host uids', () => {
@@ -138,5 +139,15 @@ describe('the own cgroups', () => {
   it('are read by controller, combined ones and the unified hierarchy too', () => {
     const own = parseOwnCgroups('9:name=systemd:/\n4:memory:/a/b\n2:cpu,cpuacct:/c:d\n0::/u\n');
     expect([own.get('memory'), own.get('cpu'), own.get('cpuacct'), own.get('')]).to.deep.equal(['/a/b', '/c:d', '/c:d', '/u']);
+  });
+});
+
+describe('what tenants are told of an error', () => {
+  it('names no path of the host', () => {
+    const failed = (code: string): Error => Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
+    expect(tellable(failed('EAGAIN'))).to.equal('the machine has no room for another process');
+    expect(tellable(failed('ENOENT'))).to.equal('it could not be started (ENOENT)');
+    expect(tellable(new Error('cannot open /dev/ptmx'))).to.equal('it could not be started');
+    expect(tellable(new Error('too many descriptors are open'))).to.equal('too many descriptors are open');
   });
 });

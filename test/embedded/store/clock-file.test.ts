@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { keptClock } from '../../../src/embedded/clock-file.ts';
+import { machineTime, type MachineTime } from '../../../src/embedded/system-clock.ts';
+import { quietLog } from '../../support/quiet-log.ts';
+
+const YEAR_MS = 365 * 86_400_000;
+const START = 1_700_000_000_000;
+
+describe('the clock over restarts', () => {
+  let folder: string;
+  let file: string;
+  let machine: MachineTime;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-clock-'));
+    file = join(folder, 'clock.json');
+    machine = { wall: START, uptimeMs: 10_000, bootId: 'first' };
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const warnings: string[] = [];
+  /** One life of a daemon: the time at its start. It ends as it is, or by `kill` without a last word. */
+  const life = (end: 'stop' | 'kill' = 'stop'): number => {
+    warnings.length = 0;
+    const { clock, stop } = keptClock(file, { ...quietLog, warn: (_, text) => { warnings.push(text ?? ''); } }, () => machine);
+    const now = clock.now();
+    if (end === 'stop') stop();
+    return now;
+  };
+  const about = (value: number, wanted: number): void => { expect(value - wanted).to.be.within(-50, 1_000); };
+
+  it('begins with the machine\'s', () => {
+    about(life(), START);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  for (const end of ['stop', 'kill'] as const) {
+    it(`goes on by the uptime when the machine's was set ahead or back meanwhile (${end})`, () => {
+      life(end);
+      machine = { wall: START + YEAR_MS, uptimeMs: 15_000, bootId: 'first' };
+      about(life(end), START + 5_000);
+      expect(warnings).to.have.lengthOf(1);
+      machine = { wall: START - YEAR_MS, uptimeMs: 25_000, bootId: 'first' };
+      about(life(end), START + 15_000);
+    });
+  }
+
+  it('takes the machine\'s after a reboot, but never runs back', () => {
+    life();
+    machine = { wall: START + 3_600_000, uptimeMs: 500, bootId: 'second' };
+    about(life(), START + 3_600_000);
+    machine = { wall: START, uptimeMs: 700, bootId: 'third' };
+    about(life(), START + 3_600_000);
+    expect(warnings).to.have.lengthOf(1);
+  });
+
+  it('begins anew where its file says nothing', () => {
+    for (const text of ['', '{', 'null', '{"bootId":"first","uptimeMs":-1,"at":5}', '{"bootId":"first","at":"x","uptimeMs":1}']) {
+      writeFileSync(file, text);
+      about(life(), START);
+    }
+    expect(JSON.parse(readFileSync(file, 'utf8'))).to.have.keys('bootId', 'uptimeMs', 'at');
+  });
+
+  it('is the machine\'s own where nothing was set', () => {
+    machine = machineTime();
+    life();
+    machine = machineTime();
+    about(life(), Date.now());
+    expect(warnings).to.deep.equal([]);
+  });
+});
