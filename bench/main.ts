@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { endLiving } from './daemon.ts';
 import type { Bench, Figure } from './figure.ts';
 import { claim } from './figures/claim.ts';
+import { endpoint } from './figures/endpoint.ts';
 import { exec } from './figures/exec.ts';
 import { fill } from './figures/fill.ts';
 import { growth } from './figures/growth.ts';
@@ -15,7 +16,7 @@ import { Load } from './load.ts';
 import { tableOf, type Measure } from './measure.ts';
 import { removeTemporaryFolder, removeTemporaryFolders, temporaryFolder } from './temporary-folder.ts';
 
-const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth, image];
+const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint];
 const ROUNDS = 5;
 const FIGURE_DEADLINE_MS = 300_000;
 

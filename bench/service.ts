@@ -32,8 +32,8 @@ export class Service {
     return await (await this.#connection).send(encodeAsk({ ...ask, key: this.#key }));
   }
 
-  async createPool(name: string, replicas: number): Promise<void> {
-    await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName: 'default', replicas }) }, 201);
+  async createPool(name: string, replicas: number, templateName = 'default'): Promise<void> {
+    await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName, replicas }) }, 201);
   }
 
   /** Resolves when so many of the pool are idle. Asks as seldom as it can, so that asking costs the daemon little. */
@@ -50,8 +50,8 @@ export class Service {
     }
   }
 
-  async createFullPool(name: string, replicas: number): Promise<void> {
-    await this.createPool(name, replicas);
+  async createFullPool(name: string, replicas: number, templateName?: string): Promise<void> {
+    await this.createPool(name, replicas, templateName);
     await this.untilIdle(name, replicas);
   }
 

@@ -286,6 +286,9 @@ static void begin(struct connection *connection) {
   if (error) return answer(connection, error);
   if (pipe2(connection->in.pipe, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(connection->out.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
     return answer(connection, errno);
+  /* As far as the uid's share of pipe memory goes. */
+  fcntl(connection->in.pipe[1], F_SETPIPE_SZ, CHUNK);
+  fcntl(connection->out.pipe[1], F_SETPIPE_SZ, CHUNK);
   connection->in.from = connection->out.to = connection->outside;
   connection->in.to = connection->out.from = connection->inside;
   connection->flowing = true;
