@@ -30,7 +30,9 @@ int run_start(void) {
   if (!order.bwrap == !order.bare) fail("the order names no bwrap, or bare besides", 0);
   if (order.args.count == 0) fail("the order names no command", 0);
   size_t command = order.bare ? 0 : command_in(&order.args);
-  if (fcntl(INFO_FD, F_GETFD) < 0 || fcntl(READY_FD, F_GETFD) < 0) fail("descriptors 4 and 5 are needed", 0);
+  /* A socket that brought the order may serve for the answers too. */
+  for (int fd = INFO_FD; fd <= READY_FD; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && dup2(ORDER_FD, fd) < 0) fail("dup2", errno);
   close(ORDER_FD);
   close_from(COMMAND_FD);
 

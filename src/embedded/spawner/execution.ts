@@ -1,7 +1,8 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
 import type { JoinPlace } from './instance.ts';
+import type { Joiners } from './joiners.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './rootfs.ts';
@@ -48,20 +49,14 @@ export class Execution {
   #truncated = false;
 
   /** Throws where it can't be ordered or started. */
-  constructor(launcherPath: string, place: JoinPlace, order: ExecOrder, events: ExecutionEvents) {
+  constructor(joiners: Joiners, place: JoinPlace, order: ExecOrder, events: ExecutionEvents) {
     this.#order = order;
     this.#events = events;
     const bytes = joinOrder({
       init: place.init, user: place.user, bare: place.bare, cgroups: place.cgroups, cwd: order.cwd ?? place.workingDir,
       env: environmentOf(place.env, order.env ?? {}), argv: order.argv,
     });
-    const child = spawn(launcherPath, ['join'], {
-      stdio: [order.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/',
-    });
-    if (child.stdio === undefined) {
-      child.on('error', () => {}); // told here, and again by an event
-      throw new Error('no process can be started: too many descriptors are open');
-    }
+    const child = joiners.take({ withInput: order.stdin !== undefined });
     this.#child = child;
     this.#timeout = setTimeout(() => { this.#timedOut = true; this.close(); }, order.timeoutMs);
     this.#follow(child.stdout, FRAME_KINDS.output);

@@ -1,14 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
+import { Duplex } from 'node:stream';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
 import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from './orders.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, type Rootfs } from './rootfs.ts';
 
-const ORDER_FD = 3;
-const INFO_FD = 4;
-const READY_FD = 5;
+/** One socket: the order goes in; the namespace's init comes out, and what kept the command from running; its end is all's. */
+const SOCKET_FD = 3;
 const TOLD_LIMIT = 4_096;
 const LEAST_ADDRESS_SPACE = 4 * 2 ** 30;
 
@@ -46,15 +45,17 @@ export interface LaunchEvents {
 export class Launch {
   readonly outer: ProcessIdentity;
   readonly #child: ChildProcess;
+  readonly #socket: Duplex;
 
   private constructor(child: ChildProcess, outer: ProcessIdentity) {
     this.#child = child;
     this.outer = outer;
+    this.#socket = socketOf(child);
   }
 
   /** Throws where the launcher can't be started. */
   static begin(launcherPath: string, events: LaunchEvents): Launch {
-    const child = spawn(launcherPath, ['start'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/' });
+    const child = spawn(launcherPath, ['start'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], env: {}, cwd: '/' });
     let failure = '';
     child.once('error', (error) => { failure = error.message; });
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
@@ -62,15 +63,14 @@ export class Launch {
     const launch = new Launch(child, { pid: stat.pid, startTime: stat.startTime });
     launch.#follow(events);
     child.once('exit', (code, signal) => {
-      launch.#closePipes();
+      launch.#socket.destroy();
       events.ended(code, failure || (code === null ? `ended by ${signal ?? 'an unknown cause'}` : `exited with ${code}`));
     });
     return launch;
   }
 
   order(terms: LaunchTerms): void {
-    const pipe = writable(this.#child, ORDER_FD);
-    pipe.end(startOrder({
+    this.#socket.end(startOrder({
       bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, output: terms.output, rlimits: rlimitsOf(terms),
       options: bwrapOptions(terms.definition, terms.container, terms.rootfs), argv: terms.container.argv, bare: terms.bare,
     }));
@@ -83,50 +83,33 @@ export class Launch {
 
   #follow(events: LaunchEvents): void {
     let told = '';
-    let complaint = '';
-    let known = false;
-    let open = 2;
-    const ended = (): void => {
-      open -= 1;
-      if (open > 0) return;
-      this.#closePipes();
-      if (complaint === '') events.executed();
-      else events.failed(reasonOf(complaint));
-    };
-    readable(this.#child, INFO_FD).once('end', ended).on('data', (bytes: Buffer) => {
-      if (known || told.length > TOLD_LIMIT) return;
+    let initEnd: number | undefined;
+    this.#socket.on('data', (bytes: Buffer) => {
+      if (told.length > TOLD_LIMIT) return;
       told += String(bytes);
-      const match = /"child-pid":\s*(\d+)\D/.exec(told);
+      if (initEnd !== undefined) return;
+      const match = INIT_TOLD.exec(told);
       if (!match) return;
-      known = true;
+      initEnd = match[0].length;
       events.init(Number(match[1]));
     });
-    readable(this.#child, READY_FD).once('end', ended).on('data', (bytes: Buffer) => {
-      if (complaint.length < TOLD_LIMIT) complaint += String(bytes);
+    this.#socket.once('end', () => {
+      this.#socket.destroy();
+      const complaint = told.slice(initEnd ?? 0).trim();
+      if (complaint === '') events.executed();
+      else events.failed(reasonOf(complaint));
     });
-    writable(this.#child, ORDER_FD);
-  }
-
-  #closePipes(): void {
-    for (const pipe of [ORDER_FD, INFO_FD, READY_FD]) pipeAt(this.#child, pipe)?.destroy();
   }
 }
 
-const pipeAt = (child: ChildProcess, fd: number): Readable | Writable | null | undefined => {
-  const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
-  return pipes[fd];
-};
+/** One JSON object, as bubblewrap writes it. */
+const INIT_TOLD = /^\s*\{[^}]*"child-pid":\s*(\d+)[^}]*\}/;
 
-const readable = (child: ChildProcess, fd: number): Readable => {
-  const pipe = pipeAt(child, fd);
-  if (!pipe || !('read' in pipe)) throw new Error(`descriptor ${fd} is no pipe`);
-  return pipe.on('error', () => {});
-};
-
-const writable = (child: ChildProcess, fd: number): Writable => {
-  const pipe = pipeAt(child, fd);
-  if (!pipe || !('write' in pipe)) throw new Error(`descriptor ${fd} is no pipe`);
-  return pipe.on('error', () => {});
+const socketOf = (child: ChildProcess): Duplex => {
+  const sockets: readonly unknown[] = child.stdio;
+  const socket = sockets[SOCKET_FD];
+  if (!(socket instanceof Duplex)) throw new Error(`descriptor ${SOCKET_FD} is no socket`);
+  return socket.on('error', () => {});
 };
 
 /** Where no cgroup limits it, each process may map as much as the sandbox has memory, but enough for today's runtimes. */

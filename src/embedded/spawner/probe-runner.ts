@@ -3,6 +3,7 @@ import type { ProbeAction, ReadinessProbe } from '../../model/readiness-probe.ts
 import { Execution } from './execution.ts';
 import type { Forwarders } from './forwarders.ts';
 import type { JoinPlace } from './instance.ts';
+import type { Joiners } from './joiners.ts';
 import { dialPort } from './port-dialling.ts';
 
 /** Probes that run at once; the others wait for their turn. */
@@ -12,7 +13,7 @@ const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {
   readonly forwarders: Forwarders;
-  readonly launcherPath: () => string;
+  readonly joiners: Joiners;
   readonly placeOf: (id: string) => JoinPlace | undefined;
 }
 
@@ -50,7 +51,7 @@ export class ProbeRunner {
     return new Promise((resolve) => {
       let said = '';
       // Throws where no process can be started.
-      new Execution(this.#deps.launcherPath(), place, { argv, timeoutMs, outputLimit: SAID_BYTES }, {
+      new Execution(this.#deps.joiners, place, { argv, timeoutMs, outputLimit: SAID_BYTES }, {
         output: (_kind, bytes) => { said = (said + String(bytes)).slice(0, SAID_BYTES); return true; },
         exited: ({ exitCode, timedOut }) => resolve(timedOut ? tooLong(timeoutMs) : exitCode === 0 ? undefined : `${argv[0] ?? ''} ended with ${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`),
         failed: resolve,

@@ -3,6 +3,7 @@ import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts
 import { NothingThere, type Forwarders } from './forwarders.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
 import type { Instances } from './instances.ts';
+import type { Joiners } from './joiners.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
@@ -17,6 +18,7 @@ export interface SessionDeps {
   readonly instances: Instances;
   readonly forwarders: Forwarders;
   readonly readiness: Readiness;
+  readonly joiners: Joiners;
   readonly launcherPath: () => string;
 }
 
@@ -138,7 +140,7 @@ export class Session {
       },
     };
     try {
-      this.#executions.set(channel, new Execution(this.#deps.launcherPath(), place, message, events));
+      this.#executions.set(channel, new Execution(this.#deps.joiners, place, message, events));
     } catch (error) {
       this.#refuse(channel, false, tellable(error));
     }

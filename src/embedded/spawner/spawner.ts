@@ -7,6 +7,7 @@ import { Forwarders } from './forwarders.ts';
 import { HostUids } from './host-uids.ts';
 import type { InstanceDeps } from './instance.ts';
 import { Instances } from './instances.ts';
+import { Joiners } from './joiners.ts';
 import { LogPump } from './log-pump.ts';
 import { Notes } from './notes.ts';
 import { ProbeRunner } from './probe-runner.ts';
@@ -51,6 +52,7 @@ export class Spawner {
   readonly #instances: Instances;
   readonly #forwarders: Forwarders;
   readonly #readiness: Readiness;
+  readonly #joiners: Joiners;
   readonly #server: Server;
   readonly #log: SpawnerLog;
   #settled: Settled | undefined;
@@ -73,7 +75,8 @@ export class Spawner {
     this.#log = { info: say('info'), warn: say('warn'), error: say('error') };
     const joining = { launcherPath: () => this.#settled?.rootfs.launcher ?? '', placeOf: (id: string) => this.#instances.placeOf(id) };
     this.#forwarders = new Forwarders({ folder: this.#paths.forwards, ...joining });
-    const probes = new ProbeRunner({ forwarders: this.#forwarders, ...joining });
+    this.#joiners = new Joiners(joining.launcherPath);
+    const probes = new ProbeRunner({ forwarders: this.#forwarders, joiners: this.#joiners, placeOf: joining.placeOf });
     this.#readiness = new Readiness({
       run: (id, probe) => probes.run(id, probe),
       report: (id, vitals) => this.#report(id, vitals),
@@ -96,6 +99,7 @@ export class Spawner {
       instances: this.#instances,
       forwarders: this.#forwarders,
       readiness: this.#readiness,
+      joiners: this.#joiners,
       launcherPath: joining.launcherPath,
     }));
   }
@@ -129,6 +133,7 @@ export class Spawner {
     this.#settled?.watcher.stop();
     this.#readiness.stop();
     this.#forwarders.stop();
+    this.#joiners.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
     if (this.#instances.count === 0) {
