@@ -23,19 +23,18 @@ export const findSource = async (directories: readonly string[], reference: Name
     const found = await stat(place).catch(() => undefined);
     if (!found?.isDirectory()) continue;
     const path = await realpath(place);
-    if (reference.kind === 'dir') await requireOpen(path);
+    if (reference.kind === 'dir' && !await isOpen(path)) throw new SourceRefused('its folder, or one above it, does not let everyone through (chmod o+x)');
     return { path, stamp: await stampOf(reference.kind === 'dir' ? ['', 'etc', 'home', 'etc/passwd', 'etc/group'] : ['index.json', 'oci-layout'], path) };
   }
   throw new SourceRefused('there is no such image');
 };
 
-/** Sandboxes mount it under host uids of their own. */
-const requireOpen = async (path: string): Promise<void> => {
-  if (process.getuid?.() !== 0) return;
-  for (let at = path; ; at = dirname(at)) {
-    const { mode } = await stat(at);
-    if ((mode & 0o001) === 0) throw new SourceRefused('its folder, or one above it, does not let everyone through (chmod o+x)');
-    if (at === dirname(at)) return;
+/** Sandboxes can pass through to it: as root's they have host uids of their own. */
+export const isOpen = async (path: string): Promise<boolean> => {
+  if (process.getuid?.() !== 0) return true;
+  for (let at = await realpath(path); ; at = dirname(at)) {
+    if (((await stat(at)).mode & 0o001) === 0) return false;
+    if (at === dirname(at)) return true;
   }
 };
 

@@ -5,7 +5,7 @@ import { v7 } from 'uuid';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { parseImageReference, type ImageReference } from './image-reference.ts';
-import { findSource, SourceRefused, type ImageSource } from './image-sources.ts';
+import { findSource, isOpen, SourceRefused, type ImageSource } from './image-sources.ts';
 import { removeFolder } from './remove-folder.ts';
 import type { PreparedImage } from './unpacker/orders.ts';
 import { runUnpacker, UnpackFailed, type UnpackProgress } from './unpacker-process.ts';
@@ -78,10 +78,12 @@ export class Images {
     return undefined;
   }
 
-  /** Removes what an interrupted unpacking left. Call it once what lives is held. */
+  /** Removes what an interrupted unpacking left. Call it once what lives is held. Rejects where sandboxes could not reach the folder. */
   async start(): Promise<void> {
     if (this.#options.directories.length === 0) return;
-    await mkdir(this.#options.folder, { recursive: true, mode: 0o711 });
+    const { folder } = this.#options;
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    if (!await isOpen(folder)) throw new Error(`images can not be unpacked to ${folder}: it, or a folder above it, does not let sandboxes through (chmod o+x, or set images.unpackedDir)`);
     this.#keepHouse();
     await this.#housekeeping;
   }

@@ -140,6 +140,7 @@ describe('layers of an image', function () {
     expect(await refusal(prepare({ layers: [gzipLayer(archive)] }, 2 ** 24))).to.equal(`layer 1: unpacked it has more than ${2 ** 24} bytes`);
     expect(await refusal(prepare({ layers: [gzipLayer(archive), gzipLayer(archive)] }, 2 ** 25 + 2 ** 20))).to.equal(`layer 2: unpacked it has more than ${2 ** 25 + 2 ** 20} bytes`);
     // Nothing but the end of an archive, again and again.
+    expect(await refusal(prepare({ layers: [gzipLayer(Buffer.alloc(300 << 20))] }, 2 ** 40))).to.equal('layer 1: unpacked it is more than 250 times as large as packed');
     expect(await refusal(prepare({ layers: [gzipLayer(Buffer.alloc(2 ** 26))] }, 2 ** 25))).to.include('more than');
   });
 

@@ -8,6 +8,7 @@ import { gzipLayer, tarOf, writeLayout } from '../../support/an-oci-layout.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { rejection } from '../../support/rejection.ts';
+import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the images of a machine', function () {
   this.timeout(30_000);
@@ -127,6 +128,14 @@ describe('the images of a machine', function () {
     await images.start();
     expect(readdirSync(folders.unpacked)).to.have.members([keys.held, keys.expected, keys.recent]);
     images.release(keys.held);
+  });
+
+  it('are refused a folder that sandboxes can not reach', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'without root sandboxes have our own uid');
+    const closed = join(folders.sources, 'closed');
+    mkdirSync(closed, { mode: 0o700 });
+    const error = await rejection(imagesOf({ folder: join(closed, 'unpacked') }));
+    expect((error as Error).message).to.include(closed).and.include('does not let sandboxes through');
   });
 
   it('unpack again what was removed', async () => {
