@@ -11,7 +11,7 @@ import { DaemonUnderTest } from '../test/support/a-daemon.ts';
 import { operationAt } from '../test/support/documented-answers.ts';
 import { stocked } from '../test/support/on-a-daemon.ts';
 import { PageSession } from '../test/support/page-session.ts';
-import { pageLines, withoutSecrets, withShown } from './page-lines.ts';
+import { masked, pageLines, withoutSecrets, withShown } from './page-lines.ts';
 
 const PAGE = fileURLToPath(new URL('../docs/api-by-example.md', import.meta.url));
 const FILE = fileURLToPath(new URL('../src/http/openapi/examples.ts', import.meta.url));
@@ -30,7 +30,9 @@ const main = async (): Promise<void> => {
     const page = readFileSync(PAGE, 'utf8');
     const shown: string[] = [];
     for (const line of pageLines(page)) shown.push(withoutSecrets(await session.run(line)));
-    writeFileSync(PAGE, withShown(page, shown));
+    const next = withShown(page, shown);
+    if (masked(next) === masked(page)) return console.log('nothing has changed but ids and times');
+    writeFileSync(PAGE, next);
     writeFileSync(FILE, examplesFile(exchanges));
   } finally {
     await session.close();

@@ -16,6 +16,7 @@ import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/ope
 import { eventually } from '../support/eventually.ts';
 import { FakeOperations, outcome } from '../support/fake-operations.ts';
 import { quietLog } from '../support/quiet-log.ts';
+import { watchAnswers } from '../support/watched-answers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];
@@ -52,6 +53,7 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
   const http = createHttpServer({ operations, clock, requests: operations.requests, log: quietLog, upgrade: upgrades.upgrade });
+  const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${port}`;
   const dataDir = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
@@ -68,6 +70,7 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
       for (const { pty } of terminals) kill(pty);
       await http.stop(1_000);
       rmSync(dataDir, { recursive: true, force: true });
+      checkAnswers();
     },
   };
 };

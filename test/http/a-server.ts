@@ -3,6 +3,7 @@ import { clientsOf } from '../../src/http/clients.ts';
 import { createHttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { HttpClient } from '../support/http-client.ts';
+import { watchAnswers } from '../support/watched-answers.ts';
 
 export interface LogLine { readonly level: string; readonly event: string; readonly fields: Readonly<Record<string, unknown>> }
 
@@ -31,6 +32,7 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
   const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log),
     clients: clientsOf({ operations, clock: operations.clock, log: recording(log), trustedProxies }), ...given,
   });
+  const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const clients = {
     tenant: new HttpClient(port, keys.tenant), colleague: new HttpClient(port, keys.colleague),
@@ -41,6 +43,7 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
     stop: async (graceMs = 1_000) => {
       for (const client of Object.values(clients)) client.close();
       await http.stop(graceMs);
+      checkAnswers();
     },
   };
 };

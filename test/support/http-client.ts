@@ -77,7 +77,7 @@ export class HttpClient {
         response.on('close', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           const named = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-          const answer = { status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsed(text) };
+          const answer = { status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsedBody(text) };
           try {
             checkDocumented(method, path, answer);
           } catch (error) {
@@ -141,10 +141,11 @@ export const parseRaw = (text: string): HttpAnswer => {
   const [line = '', ...fields] = head.split('\r\n');
   const headers = Object.fromEntries(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]));
   const body = rest.join('\r\n\r\n').slice(0, Number(headers['content-length'] ?? 0));
-  return { status: Number(line.split(' ')[1]), headers, text: body, json: parsed(body) };
+  return { status: Number(line.split(' ')[1]), headers, text: body, json: parsedBody(body) };
 };
 
-const parsed = (text: string): WireBody => {
+/** The body parsed; an empty object where it is no JSON. */
+export const parsedBody = (text: string): WireBody => {
   try {
     return JSON.parse(text) as WireBody;
   } catch {

@@ -1,0 +1,33 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { checkDocumented } from './documented-answers.ts';
+import { parsedBody, parseRaw } from './http-client.ts';
+
+/**
+ * Holds every answer that this server gives against the document, whoever asked: a client, the command line, bare bytes.
+ * The function that it returns throws what did not fit.
+ */
+export const watchAnswers = (server: Server): (() => void) => {
+  const faults: unknown[] = [];
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    let text = '';
+    const end = response.end.bind(response);
+    Object.assign(response, { end: (...given: readonly unknown[]) => {
+      const [body] = given;
+      text = typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body).toString() : '';
+      return Reflect.apply(end, response, given);
+    } });
+    response.once('finish', () => {
+      // The head as it was sent: what is given to writeHead is in no getHeaders.
+      const { headers } = parseRaw(String(Reflect.get(response, '_header')));
+      const answer = { status: response.statusCode, headers, text: request.method === 'HEAD' ? '' : text, json: parsedBody(text) };
+      try {
+        checkDocumented(request.method ?? '', request.url ?? '', answer);
+      } catch (error) {
+        faults.push(error);
+      }
+    });
+  });
+  return () => {
+    if (faults.length > 0) throw new AggregateError(faults, faults.map(String).join('\n'));
+  };
+};
