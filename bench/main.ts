@@ -7,6 +7,7 @@ import { endpoint } from './figures/endpoint.ts';
 import { exec } from './figures/exec.ts';
 import { fill } from './figures/fill.ts';
 import { growth } from './figures/growth.ts';
+import { help } from './figures/help.ts';
 import { image } from './figures/image.ts';
 import { loop } from './figures/loop.ts';
 import { memory } from './figures/memory.ts';
@@ -16,7 +17,7 @@ import { Load } from './load.ts';
 import { tableOf, type Measure } from './measure.ts';
 import { removeTemporaryFolder, removeTemporaryFolders, temporaryFolder } from './temporary-folder.ts';
 
-const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint];
+const FIGURES: readonly Figure[] = [claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help];
 const ROUNDS = 5;
 const FIGURE_DEADLINE_MS = 300_000;
 
