@@ -160,6 +160,7 @@ static void take_place(void) {
       fail("take the sandbox's uid", errno);
   }
   drop_capabilities();
+  if (forward.shared_network) open_diagnosis();
   if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
   leave_keyring();
   if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
@@ -215,38 +216,14 @@ static void answer(struct connection *connection, int error) {
   if (write(connection->outside, &byte, 1) != 1 || error) close_connection(connection);
 }
 
-/* Whether all that listens on the port of the loopback address is the sandbox's: 0, or why not. */
-static int whose_port(unsigned port) {
-  static const char *const tables[] = {"/proc/self/net/tcp", "/proc/self/net/tcp6"};
-  bool found = false;
-  for (size_t i = 0; i < LENGTH(tables); i++) {
-    FILE *table = fopen(tables[i], "re");
-    if (!table) {
-      if (i == 0) return EACCES;
-      continue;
-    }
-    char line[512];
-    while (fgets(line, sizeof line, table)) {
-      unsigned local, state, uid;
-      if (sscanf(line, " %*d: %*32[0-9A-Fa-f]:%x %*32[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %u", &local, &state, &uid) != 3) continue;
-      if (local != port || state != 10 /* LISTEN */) continue;
-      found = true;
-      if (uid == forward.host_uid) continue;
-      fclose(table);
-      return EACCES;
-    }
-    fclose(table);
-  }
-  return found ? 0 : ECONNREFUSED;
-}
-
 static unsigned port_of(const struct connection *connection) { return (unsigned)connection->port[0] << 8 | connection->port[1]; }
 
 static void dial(struct connection *connection, sa_family_t family) {
   const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((in_port_t)port_of(connection)), .sin_addr = {htonl(INADDR_LOOPBACK)}};
   const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = v4.sin_port, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
   const int yes = 1;
-  int foreign = forward.shared_network ? whose_port(port_of(connection)) : 0;
+  int foreign = forward.shared_network ? whose_port(family, port_of(connection), forward.host_uid) : 0;
+  if (foreign == ECONNREFUSED && family == AF_INET) return dial(connection, AF_INET6);
   if (foreign) return answer(connection, foreign);
   if (connection->inside >= 0) close(connection->inside);
   connection->family = family;
@@ -282,7 +259,7 @@ static void begin(struct connection *connection) {
     return answer(connection, error);
   }
   /* Whoever took the connection still holds the port, or what it was is not known. */
-  error = forward.shared_network ? whose_port(port_of(connection)) : 0;
+  error = forward.shared_network ? whose_port(connection->family, port_of(connection), forward.host_uid) : 0;
   if (error) return answer(connection, error);
   if (pipe2(connection->in.pipe, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(connection->out.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
     return answer(connection, errno);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 /* Exit codes, as a shell has them. */
@@ -85,6 +86,16 @@ pid_t foreground_group(pid_t pid);
 
 /* The filter of main processes and joined ones alike. */
 const struct sock_fprog *syscall_filter(void);
+
+/* listener.c */
+
+/* To be called before the filter is in place. */
+void open_diagnosis(void);
+/*
+ * Who would take a connection to this port of the loopback address: 0 where that is a socket of the uid, EACCES where it is
+ * another's, ECONNREFUSED where nothing listens.
+ */
+int whose_port(sa_family_t family, unsigned port, uid_t uid);
 
 /* modes */
 

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readlinkSync, statSync } from 'node:fs';
+import { chownSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -20,11 +20,12 @@ describe('launcher forward', () => {
   });
   after(() => workshop.close());
 
-  const forward = async (sandbox: Pick<Sandbox, 'pid' | 'startTime'>, name: string, cgroups: readonly string[] = []): Promise<ChildProcess> => {
-    const child = spawn(workshop.launcher, ['forward'], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: { HOST_SECRET: 'of the daemon' } });
+  const forward = async (sandbox: Pick<Sandbox, 'pid' | 'startTime' | 'startAs'>, name: string, { cgroups = [], within: place = folder }: { readonly cgroups?: readonly string[]; readonly within?: string } = {}): Promise<ChildProcess> => {
+    const identity = sandbox.startAs === undefined ? {} : { uid: sandbox.startAs, gid: sandbox.startAs };
+    const child = spawn(workshop.launcher, ['forward'], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: { HOST_SECRET: 'of the daemon' }, ...identity });
     const output = collect(child);
     writable(child, 3).end(orderText([
-      ['pid', String(sandbox.pid)], ['starttime', sandbox.startTime], ...cgroups.map((group) => ['cgroup', group]), ['arg', folder], ['arg', name],
+      ['pid', String(sandbox.pid)], ['starttime', sandbox.startTime], ...cgroups.map((group) => ['cgroup', group]), ['arg', place], ['arg', name],
     ]));
     await output.shows('ready');
     return child;
@@ -77,7 +78,7 @@ describe('launcher forward', () => {
     if (!asRoot) skipBecause(this, 'needs root');
     const cgroups = makeCgroups(`forward-${process.pid}`);
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'], cgroups: cgroups.folders });
-    const child = await forward(sandbox, 'held', cgroups.folders);
+    const child = await forward(sandbox, 'held', { cgroups: cgroups.folders });
     const ended = once(child, 'close');
     const pid = child.pid ?? 0;
     const status = statusOf(pid);
@@ -105,6 +106,21 @@ describe('launcher forward', () => {
     if (!address || typeof address === 'string') throw new Error('no port');
     expect((await dial('host', address.port)).code).to.equal(13);
     outside.close();
+    child.kill();
+    await sandbox.stop();
+  });
+
+  it('works without root too, for a sandbox of the same user', async function () {
+    if (!asRoot) skipBecause(this, 'all of these tests run without root');
+    const unprivileged = 200_002;
+    const place = join(workshop.folder, 'unprivileged');
+    mkdirSync(place, { mode: 0o700 });
+    chownSync(place, unprivileged, unprivileged);
+    const sandbox = await startSandbox(workshop, { command: echoServer(7_000), startAs: unprivileged });
+    const child = await forward(sandbox, 'own', { within: place });
+    const status = statusOf(child.pid ?? 0);
+    expect([status.get('CapEff'), status.get('CapPrm'), status.get('NoNewPrivs'), status.get('Seccomp')]).to.deep.equal(['0000000000000000', '0000000000000000', '1', '2']);
+    expect(await echo(await reached('../unprivileged/own', 7_000), 'as anyone')).to.equal('as anyone');
     child.kill();
     await sandbox.stop();
   });
