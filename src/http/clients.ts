@@ -22,6 +22,8 @@ export interface Clients extends ClientAddresses {
    * one address with RATE_LIMITED. A good key goes on whatever else came from its address.
    */
   readonly authenticate: (request: IncomingMessage) => Caller;
+  /** Of a request that goes on: its key may have been revoked, or have expired. */
+  readonly hasGoodKey: (request: IncomingMessage) => boolean;
 }
 
 export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: ClientsDeps): Clients => {
@@ -29,10 +31,17 @@ export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: Clien
   const badKeys = new BadKeys(clock);
   return {
     ...addresses,
-    authenticate: (request) => {
-      const key = request.headers['service-api-key'];
+    hasGoodKey: (request) => {
       try {
-        return operations.authenticate(typeof key === 'string' ? key : undefined);
+        operations.authenticate(keyOf(request));
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    authenticate: (request) => {
+      try {
+        return operations.authenticate(keyOf(request));
       } catch (error) {
         if (!(error instanceof Refusal) || error.code !== 'INVALID_API_KEY') throw error;
         const address = addresses.of(request);
@@ -43,4 +52,9 @@ export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: Clien
       }
     },
   };
+};
+
+const keyOf = ({ headers }: IncomingMessage): string | undefined => {
+  const key = headers['service-api-key'];
+  return typeof key === 'string' ? key : undefined;
 };

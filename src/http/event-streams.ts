@@ -31,6 +31,12 @@ export interface EventStreamsOptions {
   readonly stallMs: number;
 }
 
+interface Sending {
+  readonly stream: EventStream;
+  readonly controller: AbortController;
+  readonly mayGoOn: () => boolean;
+}
+
 const HEARTBEAT_MS = 15_000;
 /** When a client that lost the stream comes again. */
 const RETRY_MS = 1_000;
@@ -46,8 +52,8 @@ export class EventStreams {
 
   get size(): number { return this.#open.size; }
 
-  /** Takes the response over; the stream is under way when this returns. */
-  open(context: Context, stream: EventStream): void {
+  /** Takes the response over; the stream is under way when this returns. It ends soon after its caller's key is no longer good. */
+  open(context: Context, stream: EventStream, mayGoOn: () => boolean): void {
     const { res: response } = context;
     const controller = new AbortController();
     this.#open.add(controller);
@@ -60,7 +66,7 @@ export class EventStreams {
     });
     if (context.method === 'HEAD') controller.abort();
     else response.write(`retry: ${RETRY_MS}\n\n`);
-    void this.#send(response, stream, controller).finally(() => {
+    void this.#send(response, { stream, controller, mayGoOn }).finally(() => {
       this.#open.delete(controller);
       stream.closed();
     });
@@ -72,9 +78,12 @@ export class EventStreams {
   }
 
   /** Never rejects. */
-  async #send(response: ServerResponse, stream: EventStream, controller: AbortController): Promise<void> {
+  async #send(response: ServerResponse, { stream, controller, mayGoOn }: Sending): Promise<void> {
     const { signal } = controller;
-    const cancelHeartbeat = this.#heartbeat(response);
+    const cancelHeartbeat = this.#heartbeat(() => {
+      if (!mayGoOn()) controller.abort();
+      else if (!response.writableNeedDrain) response.write(':\n\n');
+    });
     try {
       for await (const event of stream.events(signal)) {
         if (signal.aborted) break;
@@ -92,13 +101,13 @@ export class EventStreams {
     }
   }
 
-  #heartbeat(response: ServerResponse): () => void {
+  #heartbeat(beat: () => void): () => void {
     const { clock } = this.#options;
     let cancel = (): void => {};
     const next = (): void => {
       cancel = clock.at(clock.now() + HEARTBEAT_MS, () => {
-        if (!response.writableNeedDrain) response.write(':\n\n');
         next();
+        beat();
       });
     };
     next();

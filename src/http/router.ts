@@ -80,7 +80,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
   if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
   const answer = await carryOut(row, deps, request);
-  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body);
+  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, () => deps.clients.hasGoodKey(context.req));
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body);
   const text = JSON.stringify(answer.body);
   give(context, { status: answer.status, headers: answer.headers, text });
