@@ -29,8 +29,10 @@ export class Daemon {
     this.service = service;
   }
 
-  static async start(load: Load, flags: readonly string[] = []): Promise<Daemon> {
+  /** On a new folder; `prepare` may put something in it first. */
+  static async start(load: Load, flags: readonly string[] = [], prepare?: (dataDir: string) => Promise<void>): Promise<Daemon> {
     const dataDir = newDataDir();
+    await prepare?.(dataDir);
     const log = openSync(join(dataDir, 'log'), 'w');
     const child = spawn(process.execPath, [COMMAND, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
       stdio: ['ignore', 'pipe', log], detached: true, // an interrupt is for the bench, which then ends it in order

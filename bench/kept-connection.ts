@@ -7,6 +7,7 @@ export interface Ask {
   readonly key?: string;
   /** JSON text. */
   readonly body?: string;
+  readonly idempotencyKey?: string;
 }
 
 export interface RawAnswer {
@@ -79,10 +80,11 @@ export class KeptConnection {
   }
 }
 
-export const encodeAsk = ({ method, path, key, body }: Ask): Buffer => Buffer.from([
+export const encodeAsk = ({ method, path, key, body, idempotencyKey }: Ask): Buffer => Buffer.from([
   `${method} ${path} HTTP/1.1`,
   'Host: 127.0.0.1',
   ...(key === undefined ? [] : [`SERVICE-API-KEY: ${key}`]),
+  ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
   ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
   '', body ?? '',
 ].join('\r\n'));

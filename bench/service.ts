@@ -69,6 +69,11 @@ export class Service {
     return Array.from({ length: count }, () => ({ method: 'POST', path: '/sandboxes', key: this.#key, body: JSON.stringify({ poolName: pool }) }));
   }
 
+  /** The same requests with the tenant's key. */
+  keyed(asks: readonly Ask[]): readonly Ask[] {
+    return asks.map((ask) => ({ ...ask, key: this.#key }));
+  }
+
   /** So many times the same command in a sandbox. */
   commands(id: string, command: readonly string[], count: number): readonly Ask[] {
     return Array.from({ length: count }, () => ({ method: 'POST', path: `/sandboxes/${id}/exec`, key: this.#key, body: JSON.stringify({ command }) }));

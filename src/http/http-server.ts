@@ -24,6 +24,8 @@ export interface HttpLimits extends ListenerLimits {
   readonly maxConnectionsPerAddress: number;
   /** Operations under way at once; more requests are turned away. */
   readonly maxInFlight: number;
+  /** For so long one turn of the event loop takes requests; the rest of them are turned away. Milliseconds. */
+  readonly maxTurnMs: number;
   /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
   readonly answerStallMs: number;
   /** What all answers that wait for their clients may hold together; the oldest are cut. */
@@ -38,7 +40,8 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   keepAliveTimeoutMs: 65_000,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 2_500,
-  maxInFlight: 256,
+  maxInFlight: 2_048,
+  maxTurnMs: 60,
   answerStallMs: 30_000,
   maxUnreadBytes: 256 * 1024 * 1024,
   maxArrivingBytes: 128 * 1024 * 1024,
@@ -79,7 +82,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
   const clients = deps.clients ?? clientsOf(deps);
   const gate = new InFlightGate(limits.maxInFlight);
-  const overload = new Overload(gate);
+  const overload = new Overload(gate, limits.maxTurnMs);
   const handle = createApp({
     ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
     clients, stopping: () => stopping,

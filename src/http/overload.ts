@@ -8,19 +8,30 @@ import { requestIdFrom } from './request-id.ts';
 /** Requests of one connection that may wait for their answers at once. */
 export const MOST_PIPELINED = 32;
 
+/** A connection is held for so long for each request turned away. */
+const HOLD_MS = 100;
+const MOST_HOLD_MS = 1_000;
+
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
 /**
- * Turns requests away before anything is spent on them: while all places of the gate are taken, health excepted; and where
- * one connection sends on and on without waiting for answers, which ends it.
+ * Turns requests away before anything is spent on them. Health excepted: while all places of the gate are taken, and once
+ * one turn of the event loop has taken requests for `turnMs`, so that whoever comes next need not wait for all of them. Such
+ * a connection is not read from for a while, so that turning away leaves time for work. And where one connection sends on
+ * and on without waiting for answers, which ends it.
  */
 export class Overload {
   readonly #gate: InFlightGate;
+  readonly #turnMs: number;
   readonly #waiting = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
+  /** Of this turn's connections, how many of their requests were turned away. */
+  readonly #held = new Map<Duplex, number>();
+  #turnBegan: number | undefined;
 
-  constructor(gate: InFlightGate) {
+  constructor(gate: InFlightGate, turnMs: number) {
     this.#gate = gate;
+    this.#turnMs = turnMs;
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */
@@ -33,22 +44,47 @@ export class Overload {
     if (waiting > MOST_PIPELINED) {
       this.#ending.add(socket);
       response.shouldKeepAlive = false;
-      turnAway(request, response, unavailable('too many requests wait on this connection'));
+      turnAway(request, response, TOO_MANY_WAIT);
       return true;
     }
-    if (!this.#gate.full || HEALTH.test(request.url ?? '')) return false;
+    const long = this.#turnIsLong();
+    if ((!long && !this.#gate.full) || HEALTH.test(request.url ?? '')) return false;
     if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
-    turnAway(request, response, overloaded());
+    turnAway(request, response, OVERLOADED);
+    this.#held.set(socket, (this.#held.get(socket) ?? 0) + 1);
     return true;
   }
+
+  #turnIsLong(): boolean {
+    const now = performance.now();
+    if (this.#turnBegan === undefined) {
+      this.#turnBegan = now;
+      setImmediate(this.#endTurn);
+    }
+    return now - this.#turnBegan > this.#turnMs;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#turnBegan = undefined;
+    for (const [socket, turnedAway] of this.#held) {
+      socket.pause(); // not before: Node reads on after each request of what has come already
+      setTimeout(() => socket.resume(), Math.min(turnedAway * HOLD_MS, MOST_HOLD_MS)).unref();
+    }
+    this.#held.clear();
+  };
 }
 
-const turnAway = (request: IncomingMessage, response: ServerResponse, refusal: Error): void => {
-  const requestId = requestIdFrom(request.headers['x-request-id']);
-  const { status, headers, body } = errorAnswer(refusal, requestId);
+/** What is the same in each such answer, made once. */
+const prepared = (refusal: Error): { readonly status: number; readonly headers: readonly string[]; readonly text: string } => {
+  const { status, headers, body } = errorAnswer(refusal, '');
   const text = JSON.stringify(body);
-  response.writeHead(status, {
-    ...headers, 'X-Request-Id': requestId, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(text),
-  });
+  return { status, text, headers: [...Object.entries(headers).flat(), 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(Buffer.byteLength(text))] };
+};
+
+const OVERLOADED = prepared(overloaded());
+const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));
+
+const turnAway = (request: IncomingMessage, response: ServerResponse, { status, headers, text }: typeof OVERLOADED): void => {
+  response.writeHead(status, [...headers, 'X-Request-Id', requestIdFrom(request.headers['x-request-id'])]);
   response.end(request.method === 'HEAD' ? undefined : text);
 };

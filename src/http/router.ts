@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import { adminRequired, invalidArgument, Refusal } from '../model/refusals.ts';
-import type { Caller } from '../model/tenant.ts';
+import { tenantKey, type Caller } from '../model/tenant.ts';
 import { BASES } from './bases.ts';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import type { Clients } from './clients.ts';
@@ -129,7 +129,8 @@ const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Conte
 
 /** One of the places that the gate has, unless the operation mostly waits. */
 const carryOut = (row: ServedRoute, { gate }: RouterDeps, request: Request): Promise<Answer> | Answer =>
-  row.waits || row.access === 'open' ? row.handle(request) : gate.pass(() => row.handle(request));
+  row.waits || !request.caller ? row.handle(request)
+    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () => row.handle(request));
 
 const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
 

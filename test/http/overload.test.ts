@@ -1,32 +1,70 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { within } from '../support/a-daemon.ts';
-import { connectRaw, exchangeRaw, parseRaw } from '../support/http-client.ts';
+import { connectRaw, exchangeRaw, parseRaw, type HttpClient } from '../support/http-client.ts';
 import { outcome } from '../support/fake-operations.ts';
 import { aServer } from './a-server.ts';
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
 
 describe('more than the server can do at once', () => {
-  it('is turned away with 503 and Retry-After, while health is answered, and passes', async () => {
-    const server = await aServer({ limits: { maxInFlight: 2 } });
+  /** A server whose lists of pools stay under way until they are let go. */
+  const aBusyServer = async (maxInFlight: number) => {
+    const server = await aServer({ limits: { maxInFlight } });
     const { operations } = server;
     const list = operations.listPools;
-    let go: () => void = () => {};
-    const held = new Promise<void>((resolve) => { go = resolve; });
+    let letGo: () => void = () => {};
+    const held = new Promise<void>((resolve) => { letGo = resolve; });
     let started = 0;
     Object.assign(operations, { listPools: async (...call: Parameters<typeof list>) => { started += 1; await held; return list(...call); } });
-    const slow = [server.tenant.get('/sandboxpools'), server.tenant.get('/sandboxpools')];
-    await within(5_000, 'both are under way', () => started === 2 || undefined);
+    const begin = async (clients: readonly HttpClient[]) => {
+      const before = started;
+      const lists = clients.map((client) => client.get('/sandboxpools'));
+      await within(5_000, 'all are under way', () => started === before + clients.length || undefined);
+      return lists;
+    };
+    return { server, begin, letGo };
+  };
 
-    const refused = [await server.tenant.get('/sandboxpools'), await server.tenant.post('/sandboxes', { poolName: 'x' })];
+  it('is turned away with 503 and Retry-After, while health is answered, and passes', async () => {
+    const { server, begin, letGo } = await aBusyServer(4);
+    const slow = await begin([server.tenant, server.colleague, server.stranger, server.admin]);
+
+    const refused = [await server.tenant.get('/sandboxes'), await server.tenant.post('/sandboxes', { poolName: 'x' })];
     for (const { status, headers, json } of refused) expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([503, '1', 'UNAVAILABLE']);
     expect((await server.anyone.get('/healthz')).status).to.equal(200);
     expect((await server.anyone.get('/v1/readyz')).status).to.equal(200);
-    go();
+    letGo();
 
-    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200]);
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
     expect((await server.tenant.get('/sandboxpools')).status).to.equal(200);
+    await server.stop();
+  });
+
+  it('of one tenant and kind takes no more than its share', async () => {
+    const { server, begin, letGo } = await aBusyServer(8);
+    const slow = await begin([server.tenant, server.tenant]);
+
+    expect((await server.tenant.get('/sandboxpools')).status).to.equal(503);
+    expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
+    slow.push(...await begin([server.stranger]));
+    letGo();
+
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+    await server.stop();
+  });
+
+  it('in one turn of the loop is turned away, and answered again afterwards', async () => {
+    const server = await aServer({ limits: { maxTurnMs: 0 } });
+    const connection = await connectRaw(server.port);
+    const ask = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n';
+    connection.socket.write(ask.repeat(8));
+    await within(5_000, 'all are answered', () => (connection.received().match(/HTTP/g) ?? []).length === 8 || undefined);
+
+    expect(connection.received().match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 404', ...Array.from({ length: 7 }, () => 'HTTP/1.1 503')]);
+    connection.socket.write(ask);
+    await within(5_000, 'it is read from again', () => (connection.received().match(/HTTP\/1\.1 404/g) ?? []).length === 2 || undefined);
+    connection.socket.destroy();
     await server.stop();
   });
 

@@ -1,0 +1,109 @@
+import { Child } from '../child.ts';
+import { Daemon } from '../daemon.ts';
+import type { Bench, Figure } from '../figure.ts';
+import type { FloodOrder, FloodResult } from '../flood-protocol.ts';
+import { KeptConnection, encodeAsk, type Ask } from '../kept-connection.ts';
+import { pause } from '../process-facts.ts';
+import { median } from '../statistics.ts';
+
+const TIMES = 10;
+const FOR_MS = 20_000;
+const CONNECTIONS = 256;
+const MOST_WAITING = 16;
+/** Requests in flight with which the sustainable load is found. */
+const SUSTAINED = 32;
+const ASKS = 4_000;
+const LOOK_EVERY_MS = 50;
+/** Normal again is a median of so many lists that took at most twice as long as before. */
+const LOOKS = 20;
+const NORMAL_DEADLINE_MS = 30_000;
+
+export const overload: Figure = {
+  name: 'overload',
+  about: `${TIMES} times the sustainable load for ${FOR_MS / 1_000} s: what is answered, how health fares, when it is over`,
+  run: async (bench) => {
+    const daemon = await Daemon.start(bench.load);
+    const flood = new Child<FloodOrder, FloodResult>('flood-process');
+    try {
+      const { service } = daemon;
+      await service.createFullPool('used', 1);
+      await service.createPool('empty', 0);
+      const id = await service.claim('used');
+      const asks = service.keyed(mixOf(id));
+      const sustainable = await sustainableOf(bench, service.port, asks);
+      const runs: Run[] = [];
+      for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
+        const run = await one(service.port, flood, { asks, perSecond: TIMES * sustainable, list: service.keyed([LIST])[0] ?? LIST });
+        bench.say(`offered ${Math.round(TIMES * sustainable)}/s; sent ${run.flood.sent}, not sent for want of room ${run.flood.notSent}, answers ${JSON.stringify(run.flood.statuses)}, connections ended ${run.flood.ended}`);
+        runs.push(run);
+        await daemon.calm();
+      }
+      return [
+        { name: `answers other than 2xx, 429, 503 at ${TIMES} times the load`, unit: '', better: 'less', reach: 0, beyond: 0, ours: runs.map(({ flood: { statuses } }) => othersIn(statuses)) },
+        { name: '/healthz meanwhile, longest', unit: 'ms', better: 'less', reach: 500, beyond: 100, ours: runs.map(({ healthMs }) => healthMs) },
+        { name: 'until lists take what they took before', unit: 's', better: 'less', reach: 5, beyond: 2, ours: runs.map(({ normalS }) => normalS) },
+      ];
+    } finally {
+      await flood.stop();
+      await daemon.dispose();
+    }
+  },
+};
+
+const MOST_ROUNDS = 3;
+const LIST: Ask = { method: 'GET', path: '/sandboxes' };
+
+/** Reads, refused claims, and writes that are committed. */
+const mixOf = (id: string): readonly Ask[] => [
+  LIST, { method: 'GET', path: `/sandboxes/${id}` }, LIST, { method: 'GET', path: '/sandboxpools/used' }, { method: 'GET', path: '/sandboxpools' },
+  { method: 'POST', path: '/sandboxes', body: '{"poolName":"empty"}' }, { method: 'POST', path: '/sandboxes', body: '{"poolName":"used"}' },
+  { method: 'POST', path: '/sandboxes', body: '{"poolName":"empty"}' },
+  { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"1h"}' }, { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"2h"}' },
+];
+
+interface Run { readonly flood: FloodResult; readonly healthMs: number; readonly normalS: number }
+
+/** Requests a second that are answered with so many in flight. */
+const sustainableOf = async (bench: Bench, port: number, asks: readonly Ask[]): Promise<number> => {
+  const many = Array.from({ length: ASKS }, (_, n) => asks[n % asks.length] ?? LIST);
+  await bench.load.closed(port, many, SUSTAINED);
+  const { tookMs } = await bench.load.closed(port, many, SUSTAINED);
+  return (ASKS / tookMs) * 1_000;
+};
+
+const one = async (port: number, flood: Child<FloodOrder, FloodResult>, { asks, perSecond, list }: { asks: readonly Ask[]; perSecond: number; list: Ask }): Promise<Run> => {
+  const connection = await KeptConnection.open(port);
+  const timed = async (ask: Ask): Promise<number> => {
+    const began = performance.now();
+    const { status } = await connection.send(encodeAsk(ask));
+    if (ask.path === HEALTH.path && status !== 200) throw new Error(`${ask.path} was answered ${status}`);
+    return status === 200 ? performance.now() - began : Number.POSITIVE_INFINITY;
+  };
+  try {
+    const before = await medianOf(() => timed(list));
+    let over = false;
+    const flooded = flood.ask({ port, asks, perSecond, forMs: FOR_MS, connections: CONNECTIONS, mostWaiting: MOST_WAITING }).finally(() => { over = true; });
+    let healthMs = 0;
+    while (!over) {
+      healthMs = Math.max(healthMs, await timed(HEALTH));
+      await pause(LOOK_EVERY_MS);
+    }
+    const result = await flooded;
+    const ended = performance.now();
+    while (await medianOf(() => timed(list)) > 2 * before && performance.now() - ended < NORMAL_DEADLINE_MS) await pause(LOOK_EVERY_MS);
+    return { flood: result, healthMs, normalS: (performance.now() - ended) / 1_000 };
+  } finally {
+    connection.close();
+  }
+};
+
+const HEALTH: Ask = { method: 'GET', path: '/healthz' };
+
+const medianOf = async (timed: () => Promise<number>): Promise<number> => {
+  const values: number[] = [];
+  for (let n = 0; n < LOOKS; n += 1) values.push(await timed());
+  return median(values);
+};
+
+const othersIn = (statuses: FloodResult['statuses']): number =>
+  Object.entries(statuses).reduce((sum, [status, count]) => sum + (/^2\d\d$|^429$|^503$/.test(status) ? 0 : count), 0);
