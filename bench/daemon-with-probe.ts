@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { pathToFileURL } from 'node:url';
+import { built } from './built.ts';
 import { loadConfig } from '../src/config.ts';
 
 /**
@@ -12,8 +12,6 @@ import { loadConfig } from '../src/config.ts';
 export type ProbeOrder = 'reset' | 'read';
 /** Milliseconds; the timer's own millisecond is part of them. */
 export type ProbeAnswer = 'ready' | 'done' | { readonly p50: number; readonly p99: number; readonly max: number };
-
-const built = async <T>(name: string): Promise<T> => await import(pathToFileURL(resolve(`dist/${name}.js`)).href) as T;
 
 const { createDaemon } = await built<typeof import('../src/daemon.ts')>('daemon');
 const { createLog } = await built<typeof import('../src/log.ts')>('log');

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { v7 } from 'uuid';
-import { openDatabase } from '../../src/embedded/database.ts';
-import { sqliteHistory } from '../../src/embedded/history.ts';
-import { systemClock } from '../../src/embedded/system-clock.ts';
+import { built } from '../built.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
@@ -45,6 +43,9 @@ export const list: Figure = {
 
 /** As many finished sandboxes of the tenant that the first start makes a key for. */
 const fillHistory = async (dataDir: string): Promise<void> => {
+  const { openDatabase } = await built<typeof import('../../src/embedded/database.ts')>('embedded/database');
+  const { sqliteHistory } = await built<typeof import('../../src/embedded/history.ts')>('embedded/history');
+  const { systemClock } = await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
   const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const clock = systemClock();
   const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: quiet, clock });

@@ -14,18 +14,16 @@ import { EventStreams } from './event-streams.ts';
 import { isUnhurried, type Gateway } from './gateway.ts';
 import { InFlightGate } from './in-flight-gate.ts';
 import { createListener, MAX_HEADER_BYTES, readyEvent, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
-import { Overload } from './overload.ts';
+import { Overload, type TurnLimits } from './overload.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
-export interface HttpLimits extends ListenerLimits {
+export interface HttpLimits extends ListenerLimits, TurnLimits {
   /** Of one address; a trusted proxy has no such share. */
   readonly maxConnectionsPerAddress: number;
   /** Operations under way at once; more requests are turned away. */
   readonly maxInFlight: number;
-  /** For so long one turn of the event loop takes requests; the rest of them are turned away. Milliseconds. */
-  readonly maxTurnMs: number;
   /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
   readonly answerStallMs: number;
   /** What all answers that wait for their clients may hold together; the oldest are cut. */
@@ -41,6 +39,7 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxConnections: 10_000,
   maxConnectionsPerAddress: 2_500,
   maxInFlight: 2_048,
+  leastPerTurn: 128,
   maxTurnMs: 60,
   answerStallMs: 30_000,
   maxUnreadBytes: 256 * 1024 * 1024,
@@ -82,7 +81,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
   const clients = deps.clients ?? clientsOf(deps);
   const gate = new InFlightGate(limits.maxInFlight);
-  const overload = new Overload(gate, limits.maxTurnMs);
+  const overload = new Overload(gate, limits);
   const handle = createApp({
     ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
     clients, stopping: () => stopping,

@@ -14,24 +14,28 @@ const MOST_HOLD_MS = 1_000;
 
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
+/** How many requests one turn of the loop takes in any case, and for how long it takes more, in ms. (Another process may have the processor meanwhile.) */
+export interface TurnLimits { readonly leastPerTurn: number; readonly maxTurnMs: number }
+
 /**
  * Turns requests away before anything is spent on them. Health excepted: while all places of the gate are taken, and once
- * one turn of the event loop has taken requests for `turnMs`, so that whoever comes next need not wait for all of them. Such
+ * one turn of the event loop has taken so many requests for so long, so that whoever comes next need not wait for all. Such
  * a connection is not read from for a while, so that turning away leaves time for work. And where one connection sends on
  * and on without waiting for answers, which ends it.
  */
 export class Overload {
   readonly #gate: InFlightGate;
-  readonly #turnMs: number;
+  readonly #turn: TurnLimits;
   readonly #waiting = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
   /** Of this turn's connections, how many of their requests were turned away. */
   readonly #held = new Map<Duplex, number>();
   #turnBegan: number | undefined;
+  #taken = 0;
 
-  constructor(gate: InFlightGate, turnMs: number) {
+  constructor(gate: InFlightGate, turn: TurnLimits) {
     this.#gate = gate;
-    this.#turnMs = turnMs;
+    this.#turn = turn;
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */
@@ -61,11 +65,13 @@ export class Overload {
       this.#turnBegan = now;
       setImmediate(this.#endTurn);
     }
-    return now - this.#turnBegan > this.#turnMs;
+    this.#taken += 1;
+    return this.#taken > this.#turn.leastPerTurn && now - this.#turnBegan > this.#turn.maxTurnMs;
   }
 
   readonly #endTurn = (): void => {
     this.#turnBegan = undefined;
+    this.#taken = 0;
     for (const [socket, turnedAway] of this.#held) {
       socket.pause(); // not before: Node reads on after each request of what has come already
       setTimeout(() => socket.resume(), Math.min(turnedAway * HOLD_MS, MOST_HOLD_MS)).unref();
