@@ -24,6 +24,8 @@ export const explain = (error: unknown): readonly string[] => {
 const connectionHints = ({ code }: ConnectionFailed): readonly string[] => {
   if (code === 'ECONNREFUSED') return [`no daemon listens there; ${START_HINT}`];
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return ['check the name in --server or SANDPOOL_SERVER'];
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return ['name the daemon with --server by a name that its certificate has'];
+  if (/CERT|VERIFY/.test(code)) return ['if its certificate is of an authority of your own: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …'];
   if (code === 'DEADLINE') return ['the daemon is busy or stuck; its log may say why'];
   return [];
 };
