@@ -59,7 +59,8 @@ export class LogFiles {
         const wanted = lines.filter(({ time }) => time >= oldest);
         const kept = within(wanted.slice(-tailLines), limitBytes);
         const olderLeft = wanted.length === lines.length && from > 0;
-        return { lines: kept, truncated: kept.length < wanted.length || olderLeft, next: String(log.end) };
+        const isCut = kept.length < wanted.length || kept[0] !== wanted[0];
+        return { lines: kept, truncated: isCut || olderLeft, next: String(log.end) };
       }
     } finally {
       await log.close();
@@ -104,7 +105,7 @@ export class LogFiles {
 
   /** Nothing can be written any more, and all that was printed is in the files. */
   async #isOver(id: string): Promise<boolean> {
-    return await access(join(pipesIn(this.#folder), id)).then(() => false, () => true);
+    return !await exists(join(pipesIn(this.#folder), id));
   }
 }
 
@@ -138,7 +139,7 @@ class Log {
   static async open(folder: string, id: string): Promise<Log> {
     for (;;) {
       const listed = await filesOf(join(folder, id));
-      if (listed?.length === 0) throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
+      if (listed?.length === 0 && await wasRemoved(folder, id)) throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
       const files: OpenLogFile[] = [];
       try {
         for (const file of listed ?? []) {
@@ -171,6 +172,12 @@ class Log {
     for (const { handle } of this.#files) await handle.close();
   }
 }
+
+/** The folder of one that may still print is empty for a moment before its first line. */
+const wasRemoved = async (folder: string, id: string): Promise<boolean> =>
+  !await exists(join(pipesIn(folder), id)) && (await filesOf(join(folder, id)))?.length === 0;
+
+const exists = (path: string): Promise<boolean> => access(path).then(() => true, () => false);
 
 /** In order; undefined where nothing was ever printed. */
 const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> => {
