@@ -20,7 +20,7 @@ import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authenticate } from './operations/authenticate.ts';
 import { claimedUnder, claimSandbox } from './operations/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from './operations/create-api-key.ts';
-import { createPool } from './operations/create-pool.ts';
+import { createdPoolUnder, createPool } from './operations/create-pool.ts';
 import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { followEvents } from './operations/follow-events.ts';
@@ -132,6 +132,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     isReady: isReady(common),
     openEndpoint: openEndpoint(common),
     createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),
+    createdPoolUnder: createdPoolUnder(common),
     getPool: getPool(common),
     listPools: listPools(common),
     updatePool: updatePool({ ...common, replicaLimit: config.quotas.replicas }),

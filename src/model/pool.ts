@@ -1,4 +1,5 @@
 import type { Revision } from './identifiers.ts';
+import type { RequestMark } from './request-mark.ts';
 import type { InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -25,6 +26,8 @@ export interface PoolRecord {
   /** Owner; its namespace is the pool's. */
   readonly owner: Tenant;
   readonly createdAt: number;
+  /** Of the request that made it, where that carried an Idempotency-Key. */
+  readonly mark?: RequestMark;
   readonly replicas: number;
   readonly templateName: string;
   readonly templateVersion: string;

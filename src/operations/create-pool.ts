@@ -5,10 +5,10 @@ import type { Coordination } from '../contracts/coordination.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { DefinitionRefused, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
-import { invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
+import { idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
 import { renderDefinition } from '../model/render-definition.ts';
 import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
-import type { Caller, Tenant } from '../model/tenant.ts';
+import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
 import type { CreatePoolRequest, Operations } from './operations.ts';
 import type { TemplateCatalog } from './template-catalog.ts';
@@ -46,6 +46,15 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
   return poolViewOf(deps.supervisor, record);
 };
 
+/** See Operations. */
+export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] => (caller, name, mark) => {
+  const uid = supervisor.pools.index.uidOf(caller.namespace, name);
+  const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+  if (!pool || !sameTenant(pool.record.owner, caller) || pool.record.mark?.key !== mark.key) return undefined;
+  if (pool.record.mark.body !== mark.body) throw idempotencyKeyReused();
+  return pool;
+};
+
 /** A hash of the rendered definition: instances of one hash are interchangeable. */
 const updateRevisionOf = (definition: InstanceDefinition): string =>
   createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
@@ -67,7 +76,7 @@ const draftOf = (deps: CreatePoolDeps, caller: Caller, from: { request: CreatePo
   return {
     uid: deps.newUid(), name: request.name, owner, createdAt: deps.clock.now(), replicas: request.replicas,
     templateName: template.name, templateVersion: template.version, labels: request.labels,
-    annotations: request.annotations, definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
+    annotations: request.annotations, ...(request.mark ? { mark: request.mark } : {}), definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
   };
 };
 

@@ -54,6 +54,8 @@ export interface Operations {
   readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint;
 
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
+  /** The caller's pool of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */
+  readonly createdPoolUnder: (caller: Caller, name: string, mark: RequestMark) => PoolView | undefined;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number; readonly ifMatch?: IfMatch | undefined }) => Promise<PoolView>;
@@ -157,6 +159,7 @@ export interface CreatePoolRequest {
   readonly replicas: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly mark?: RequestMark;
 }
 
 export interface Readiness {

@@ -43,6 +43,21 @@ describe('an Idempotency-Key and kill -9', () => {
     console.log(`      ${foundAfterACrash} of ${ROUNDS * CLAIMS} were claimed before the crash and unanswered`);
   });
 
+  it('finds a pool that was made before the crash', async () => {
+    for (let round = 0; round < 4; round += 1) {
+      const make = () => daemon.client().post('/sandboxpools', { name: `made-${round}`, templateName: 'default', replicas: 0 }, { headers: { 'Idempotency-Key': `pool-${round}` } })
+        .catch(() => undefined);
+      const made = make();
+      await new Promise<void>((resolve) => { setTimeout(resolve, 1 + round); });
+      await daemon.kill();
+      await made;
+      await daemon.start();
+
+      expect((await make())?.status).to.equal(201);
+      expect((await daemon.client().get(`/sandboxpools/made-${round}`)).status).to.equal(200);
+    }
+  });
+
   it('gives the same API key again after a restart', async () => {
     const ask = () => daemon.client().post('/api-keys', { name: 'kept' }, { headers: { 'Idempotency-Key': 'k' } });
     const first = await ask();

@@ -209,6 +209,8 @@ export class FakeOperations implements Operations {
     };
   };
 
+  readonly createdPoolUnder: Operations['createdPoolUnder'] = () => undefined;
+
   readonly createPool: Operations['createPool'] = async (caller, request) => {
     this.#fail();
     if (request.templateName !== 'default') throw templateNotFound([{ name: 'default', description: 'a shell' }]);

@@ -12,8 +12,14 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant', summary: 'Create a pool from a template',
     body: CreatePoolBody, answers: { 201: PoolEnvelope },
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    handle: async ({ caller, body: { name, templateName, replicas, labels, annotations } }) =>
-      created({ template: presentPool(await operations.createPool(caller, { name, templateName, replicas, labels, annotations })) }),
+    earlier: ({ caller, body }, mark) => {
+      const found = operations.createdPoolUnder(caller, body.name, mark);
+      return found && created({ template: presentPool(found) });
+    },
+    handle: async ({ caller, body: { name, templateName, replicas, labels, annotations }, mark }) => {
+      const request = { name, templateName, replicas, labels, annotations, ...(mark ? { mark } : {}) };
+      return created({ template: presentPool(await operations.createPool(caller, request)) });
+    },
   }),
   route({
     operationId: 'listPools', method: 'GET', path: '/sandboxpools',
