@@ -45,6 +45,7 @@ describe('sandpool wait', () => {
     expect((await sandpool('wait', 'pool/default', '--for', 'ready')).stderr).to.equal('sandpool: pool default is being deleted\n');
     expect((await sandpool('wait', 'pool/none', '--for', 'ready')).stderr).to.include('POOL_NOT_FOUND');
     expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'running')).stderr).to.include('SANDBOX_NOT_FOUND');
+    expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'ended')).stderr).to.include('SANDBOX_NOT_FOUND');
   });
 
   it('refuses what makes no sense', async () => {

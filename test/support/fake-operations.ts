@@ -150,8 +150,10 @@ export class FakeOperations implements Operations {
   };
 
   readonly sandboxEvents: Operations['sandboxEvents'] = async (caller, sandboxId) => {
-    const { id } = this.#sandbox(caller, sandboxId);
-    return this.happened.filter(({ sandboxId: of }) => of === id);
+    this.#fail();
+    const view = this.sandboxes.get(sandboxId); // those of a finished one are kept
+    if (!view || !sameTenant(view.owner, caller)) throw sandboxNotFound();
+    return this.happened.filter(({ sandboxId: of }) => of === sandboxId);
   };
 
   readonly followEvents: Operations['followEvents'] = (caller, { all, after }) => {

@@ -64,14 +64,20 @@ const poolLook = (api: SandpoolClient, name: string) => async (): Promise<Standi
   return { done: phase === 'Ready', now: phase };
 };
 
-/** One that is not found counts as ended where its end is waited for: a script may look after the record has gone. */
-const sandboxLook = (api: SandpoolClient, id: string, wanted: Wanted) => async (): Promise<Standing> => {
-  try {
-    const { status } = await api.getSandbox(id);
-    if (wanted === 'running' && (status === 'Stopping' || status === 'Failed')) throw new CliFailure(`sandbox ${id} is ${status}`);
-    return { done: wanted === 'running' && status === 'Running', now: status };
-  } catch (error) {
-    if (wanted === 'ended' && error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND') return { done: true, now: 'ended' };
-    throw error;
-  }
+/** One that is no longer there has ended, if it ever was: its events are kept for a while. */
+const sandboxLook = (api: SandpoolClient, id: string, wanted: Wanted): (() => Promise<Standing>) => {
+  let seen = false;
+  return async () => {
+    try {
+      const { status } = await api.getSandbox(id);
+      seen = true;
+      if (wanted === 'running' && (status === 'Stopping' || status === 'Failed')) throw new CliFailure(`sandbox ${id} is ${status}`);
+      return { done: wanted === 'running' && status === 'Running', now: status };
+    } catch (error) {
+      if (!(error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND')) throw error;
+      if (wanted === 'running') throw error;
+      if (!seen) await api.events(id); // refused in the same words where nobody knows it
+      return { done: true, now: 'ended' };
+    }
+  };
 };
