@@ -7,10 +7,12 @@ import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { echoServer } from '../../support/echo-server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
 import { aDefinition, anOrder } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
+import { skipBecause } from '../../support/skip-because.ts';
 
 const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
 
@@ -51,6 +53,15 @@ describe('isolation none', function () {
     expect(await spawned.sh(id, 'grep Seccomp: /proc/self/status')).to.equal(/^Seccomp:.*\n/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[0]);
     expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(`${spawned.noteOf(id).uid}\n${home}\n${home}\n`);
     expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
+  });
+
+  it('is reached at its own ports, and not at those of others', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'without root all of them have the same uid');
+    const dial = (id: string, port: number) => spawned.driver.dial(id, port, new AbortController().signal);
+    const own = await spawned.launched(anOrder(aDefinition({ argv: echoServer(18_611) })));
+    await eventually(() => dial(own.id, 18_611).then((stream) => { stream.destroy(); return true; }, () => false), 'its port is listened on');
+    const other = await spawned.launched();
+    expect((await rejection(dial(other.id, 18_611))).message).to.contain('held by a process that is not the sandbox\'s');
   });
 
   it('takes /home/sandbox for that folder, also where the template or a request names it', async () => {
