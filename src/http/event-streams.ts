@@ -57,7 +57,8 @@ export class EventStreams {
     const { res: response } = context;
     const controller = new AbortController();
     this.#open.add(controller);
-    response.once('close', () => controller.abort());
+    if (response.destroyed) controller.abort();
+    else response.once('close', () => controller.abort());
     context.status = 200;
     context.respond = false;
     response.shouldKeepAlive = false;
