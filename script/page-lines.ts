@@ -63,6 +63,12 @@ export const masked = (text: string): string => text
   .replaceAll(/ $/gm, '')
   .trim();
 
+/** Whether a line shows what the page has, masks and all. A line `…` of the page stands for any lines. */
+export const showsAs = (shown: string, page: string): boolean => {
+  const pieces = masked(page).split(/^…$/m).map((piece) => piece.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${pieces.join('[^]*')}$`).test(masked(shown));
+};
+
 const codeBlocks = (page: string): readonly { readonly lines: readonly string[]; readonly at: number }[] => {
   const blocks: { lines: string[]; at: number }[] = [];
   let open: { lines: string[]; at: number } | undefined;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { masked, type PageLine, pageLines, withoutSecrets } from '../../script/page-lines.ts';
+import { masked, type PageLine, pageLines, showsAs, withoutSecrets } from '../../script/page-lines.ts';
 import { EXAMPLES } from '../../src/http/openapi/examples.ts';
 import { DaemonUnderTest } from '../support/a-daemon.ts';
 import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
@@ -33,7 +33,8 @@ describe('what the documentation says to type', function () {
         await stocked(daemon.client(), 4);
         for (const line of pageLines(text)) {
           const shown = withoutSecrets(await session.run(line));
-          expect(masked(shown), `${path}:${line.at}: ${line.command}`).to.equal(masked(expectedOf(line)));
+          const expected = expectedOf(line);
+          if (!showsAs(shown, expected)) expect(masked(shown), `${path}:${line.at}: ${line.command}`).to.equal(masked(expected));
         }
       } finally {
         await session.close();
