@@ -9,7 +9,7 @@ export type ToWorker = Call | CheckpointOrder | 'close';
 
 export type Row = readonly SqlValue[];
 
-/** A whole batch, after its commit: ticket and result in turn. A result is the rows, or why this one statement failed. */
+/** Of a whole batch: ticket and result in turn. A result is the rows, or why this one statement failed. */
 export type Results = readonly (number | readonly Row[] | string)[];
 
 export type FromWorker =
@@ -17,7 +17,8 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly message: string }
   /** To a `CheckpointOrder`, once it was carried out. */
   | { readonly kind: 'checkpoints' }
-  | Results;
+  /** A whole batch, after its commit, and the milliseconds that it took. */
+  | { readonly kind: 'answered'; readonly results: Results; readonly ms: number };
 
 export interface EngineOptions {
   readonly path: string;

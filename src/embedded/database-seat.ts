@@ -14,21 +14,22 @@ export interface DatabaseSeat {
 }
 
 export interface SeatListener {
-  readonly answered: (results: Results) => void;
+  /** Of one transaction, and the milliseconds that it took. */
+  readonly answered: (results: Results, ms: number) => void;
   readonly failed: (cause: Error) => void;
 }
 
 /**
  * The daemon's own thread: calls of one turn of the loop share a commit. The way with the least delay, as long as the
- * disk answers fast; it tells how long each transaction has blocked the loop.
+ * disk answers fast: a transaction blocks the loop.
  */
 export class OwnThread implements DatabaseSeat {
   readonly #engine: DatabaseEngine;
-  readonly #listener: SeatListener & { readonly took: (ms: number) => void };
-  #waiting: Call[] = [];
+  readonly #listener: SeatListener;
+  readonly #waiting: Call[] = [];
   #over = false;
 
-  constructor(engine: DatabaseEngine, listener: SeatListener & { readonly took: (ms: number) => void }) {
+  constructor(engine: DatabaseEngine, listener: SeatListener) {
     this.#engine = engine;
     this.#listener = listener;
   }
@@ -44,16 +45,9 @@ export class OwnThread implements DatabaseSeat {
 
   close(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#over) this.#commit();
-    this.#leave();
+    if (!this.#over) this.#engine.close();
+    this.#over = true;
     return Promise.resolve();
-  }
-
-  /** Lets go of the file at once; answers what had not been run. */
-  leave(): readonly Call[] {
-    const left = this.#waiting;
-    this.#waiting = [];
-    this.#leave();
-    return left;
   }
 
   readonly #turn = (): void => {
@@ -74,15 +68,19 @@ export class OwnThread implements DatabaseSeat {
       this.#listener.failed(error instanceof Error ? error : new Error(String(error)));
       return;
     }
-    this.#listener.answered(results);
-    this.#listener.took(performance.now() - began);
+    this.#listener.answered(results, performance.now() - began);
   }
+}
 
-  #leave(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#engine.close();
-  }
+/** Where calls wait while the file goes from one seat to another. */
+export class WaitingRoom implements DatabaseSeat {
+  readonly calls: Call[] = [];
+
+  submit(call: Call): void { this.calls.push(call); }
+
+  checkpoints(): Promise<void> { return Promise.reject(new Error('the file is on its way')); }
+
+  close(): Promise<void> { return Promise.resolve(); }
 }
 
 /** A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups, and a slow disk blocks nobody. */
@@ -94,7 +92,7 @@ export class ThreadSeat implements DatabaseSeat {
   constructor(options: EngineOptions, { answered, failed }: SeatListener) {
     this.#worker = new Worker(threadModule('./database-worker', import.meta.url), { name: 'database', workerData: options });
     this.#worker.on('message', (message: FromWorker) => {
-      if (!('kind' in message)) answered(message);
+      if (message.kind === 'answered') answered(message.results, message.ms);
       else if (message.kind === 'failed') failed(new Error(message.message));
       else this.#ordered?.();
     });

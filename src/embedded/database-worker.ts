@@ -3,7 +3,7 @@ import { MAX_BATCH, openEngine, type DatabaseEngine } from './database-engine.ts
 import type { Call, CheckpointOrder, EngineOptions, FromWorker, ToWorker } from './database-protocol.ts';
 
 /**
- * The thread that commits where the disk is slow. It takes every call that is waiting, runs them in one transaction, and
+ * The thread that commits while the disk is slow. It takes every call that is waiting, runs them in one transaction, and
  * answers them all after its commit. A transaction that fails ends this thread's work for good.
  */
 const work = (port: MessagePort, options: EngineOptions): void => {
@@ -26,7 +26,11 @@ const work = (port: MessagePort, options: EngineOptions): void => {
       if (closing) break;
     }
     try {
-      if (calls.length > 0) say(engine.run(calls));
+      if (calls.length > 0) {
+        const began = performance.now();
+        const results = engine.run(calls);
+        say({ kind: 'answered', results, ms: performance.now() - began });
+      }
       for (const order of orders) {
         engine.checkpoints(order);
         say({ kind: 'checkpoints' });

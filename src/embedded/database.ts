@@ -5,7 +5,7 @@ import { unavailable } from '../model/refusals.ts';
 import { openEngine } from './database-engine.ts';
 import type { SqlValue } from './database-library.ts';
 import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
-import { OwnThread, ThreadSeat, type DatabaseSeat } from './database-seat.ts';
+import { OwnThread, ThreadSeat, WaitingRoom, type DatabaseSeat } from './database-seat.ts';
 import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
 
 export interface DatabaseOptions {
@@ -15,8 +15,8 @@ export interface DatabaseOptions {
   readonly maxPages?: number;
   /** Calls without an answer at one time; 10,000 by default. */
   readonly maxCalls?: number;
-  /** What a commit may take on average before commits move to a thread of their own; 10 ms by default; 0: at once. */
-  readonly slowCommitMs?: number;
+  /** What a commit may take on average, in ms, before commits move to a thread of their own; 10 by default. */
+  readonly slowCommitMs?: () => number;
 }
 
 /**
@@ -30,8 +30,8 @@ export const CALL_DEADLINE_MS = 5_000;
 
 /**
  * The one way to the file. Calls that come together share one commit. Commits run on the daemon's own thread while the disk
- * is fast, which spares a claim two wake-ups of another thread, and move to a thread of their own for good once they
- * would block the loop.
+ * is fast, which spares a claim two wake-ups of another thread, and in a thread of their own while they would block the
+ * loop.
  */
 export class Database {
   /** Settles when a commit failed or the thread died, with the cause. From then on every call is refused: start again from the file. */
@@ -40,12 +40,17 @@ export class Database {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #maxCalls: number;
-  readonly #slowCommitMs: number;
+  readonly #slowCommitMs: () => number;
   readonly #listener = {
-    answered: (results: Results): void => { this.#settle(results); },
+    answered: (results: Results, ms: number): void => {
+      this.#settle(results);
+      this.#took(ms);
+    },
     failed: (cause: Error): void => { this.#fail(new Error(`the database failed: ${cause.message}`, { cause })); },
   };
   #seat: DatabaseSeat;
+  #place: Place = 'own thread';
+  #moving: Promise<void> | undefined;
   #commitMs = 0;
   /** In the order they were sent, hence of their deadlines. */
   readonly #calls = new Map<number, Waiting>();
@@ -65,11 +70,9 @@ export class Database {
     this.#log = log;
     this.#clock = clock;
     this.#maxCalls = maxCalls ?? 10_000;
-    this.#slowCommitMs = slowCommitMs ?? 10;
+    this.#slowCommitMs = slowCommitMs ?? (() => 10);
     this.failed = new Promise((resolve) => { this.#settleFailed = resolve; });
-    const own: OwnThread = new OwnThread(openEngine(this.#file), { ...this.#listener, took: (ms) => { this.#took(ms, own); } });
-    this.#seat = own;
-    if (this.#slowCommitMs === 0) this.#moveToThread(own);
+    this.#seat = this.#take('own thread');
   }
 
   /**
@@ -111,6 +114,7 @@ export class Database {
     if (this.#still) throw new Error('the database is being copied already');
     this.#still = true;
     try {
+      await this.#moving;
       await this.#seat.checkpoints('hold');
       return await work(this.#file.path);
     } finally {
@@ -123,6 +127,7 @@ export class Database {
   async close(): Promise<void> {
     this.#submitSoon();
     this.#closing = true;
+    await this.#moving;
     await this.#seat.close(CALL_DEADLINE_MS);
   }
 
@@ -132,20 +137,35 @@ export class Database {
     for (const call of this.#soon.splice(0)) this.#seat.submit(call);
   };
 
-  /** Where commits run now. */
-  get seat(): 'own thread' | 'thread' { return this.#seat instanceof OwnThread ? 'own thread' : 'thread'; }
+  /** Where commits run, or will in a moment. */
+  get seat(): Place { return this.#place; }
 
-  #took(ms: number, own: OwnThread): void {
-    this.#commitMs += (Math.min(ms, MOST_COUNTED * this.#slowCommitMs) - this.#commitMs) / COMMITS_AVERAGED;
-    if (this.#commitMs <= this.#slowCommitMs || this.#seat !== own || this.#closing || this.#still) return;
-    this.#log.info({ commitMs: this.#commitMs }, 'the disk is slow: commits move to a thread of their own');
-    this.#moveToThread(own);
+  #took(ms: number): void {
+    const slow = this.#slowCommitMs();
+    this.#commitMs += (Math.min(ms, MOST_COUNTED * slow) - this.#commitMs) / COMMITS_AVERAGED;
+    const place = this.#commitMs > slow ? 'thread' : this.#commitMs < slow / MUCH_FASTER ? 'own thread' : this.#place;
+    if (place === this.#place || this.#moving || this.#closing || this.#still || this.#over) return;
+    this.#log.info({ commitMs: this.#commitMs }, place === 'thread' ? 'the disk is slow: commits move to a thread of their own' : 'the disk is fast again: commits move to the daemon\'s thread');
+    this.#moving = this.#move(place);
   }
 
-  #moveToThread(own: OwnThread): void {
-    const left = own.leave();
-    this.#seat = new ThreadSeat(this.#file, this.#listener);
-    for (const call of left) this.#seat.submit(call);
+  /** Calls wait meanwhile. Never rejects. */
+  async #move(place: Place): Promise<void> {
+    const [from, room] = [this.#seat, new WaitingRoom()];
+    this.#seat = room;
+    this.#place = place;
+    try {
+      await from.close(CALL_DEADLINE_MS);
+      this.#seat = this.#take(place);
+      for (const call of room.calls) this.#seat.submit(call);
+    } catch (error) {
+      this.#listener.failed(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#moving = undefined;
+  }
+
+  #take(place: Place): DatabaseSeat {
+    return place === 'thread' ? new ThreadSeat(this.#file, this.#listener) : new OwnThread(openEngine(this.#file), this.#listener);
   }
 
   #settle(results: Results): void {
@@ -187,6 +207,8 @@ export class Database {
   }
 }
 
+type Place = 'own thread' | 'thread';
+
 interface Waiting {
   readonly statement: StatementName;
   readonly resolve: (rows: readonly Row[]) => void;
@@ -199,4 +221,6 @@ const SOON_MS = 10;
 /** The average is of about so many commits; one that took very long counts as so many times what is slow. */
 const COMMITS_AVERAGED = 64;
 const MOST_COUNTED = 4;
+/** How much faster than slow it must be for commits to come back. */
+const MUCH_FASTER = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(STATEMENT_NAMES.map((name, index) => [name, index]));

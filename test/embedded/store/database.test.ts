@@ -172,20 +172,28 @@ describe('the database', () => {
     await again.records.birth(record, definition);
   });
 
-  it('moves commits to a thread of their own once the disk is slow, and loses none of them', async () => {
-    const { records, database } = await open({ slowCommitMs: 0.001 });
-    const births = Array.from({ length: 300 }, aBirth);
-    for (const { record, definition } of births.slice(0, 100)) await records.birth(record, definition);
+  it('moves commits to a thread of their own while the disk is slow, and loses none of them', async () => {
+    let slow = 0.001;
+    const { records, database } = await open({ slowCommitMs: () => slow });
+    const bear = async (count: number): Promise<void> => {
+      for (const { record, definition } of Array.from({ length: count }, aBirth)) await records.birth(record, definition);
+    };
+    await bear(100);
     expect(database.seat).to.equal('thread');
+    slow = 1_000;
+    await bear(100);
+    expect(database.seat).to.equal('own thread');
 
-    await Promise.all(births.slice(100).map(({ record, definition }) => records.birth(record, definition)));
+    await bear(100);
     await database.close();
 
     expect(await (await open()).records.all()).to.have.length(300);
   });
 
   it('stops for good at a commit that fails in that thread too', async () => {
-    const full = await open({ maxPages: 80, slowCommitMs: 0 });
+    const full = await open({ maxPages: 80, slowCommitMs: () => 0.001 });
+    for (let at = 0; at < 100; at += 1) await full.records.all();
+    expect(full.database.seat).to.equal('thread');
     const acknowledged = await fill(full);
     await full.database.close();
 
