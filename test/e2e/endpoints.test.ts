@@ -75,7 +75,7 @@ describe('endpoints and probes on the real daemon', function () {
     expect((await run(client, id, ['perl', '-MIO::Socket::INET', '-e', `print IO::Socket::INET->new("127.0.0.1:${daemon.run.port}") ? "reached" : "refused"`])).stdout).to.equal('refused');
   });
 
-  it('carry WebSockets', async () => {
+  it('refuse an upgrade that the sandbox answers with anything but its consent', async () => {
     await pool('sockets', 'echo');
     const id = await claim(client, 'sockets');
     // The server echoes the handshake itself, which is no answer to it.
