@@ -1,24 +1,33 @@
-import type { RequestMark } from '../model/request-mark.ts';
 import type { Database } from './database.ts';
 
-/** Where the answers to requests with an Idempotency-Key lie. Writes are durable when they resolve, and land in the order of the calls. */
+/** A kept answer without itself. `seq` numbers them in the order of their keeping. */
+export interface AnswerEntry {
+  readonly seq: number;
+  readonly key: string;
+  readonly principal: string;
+  readonly expiresAt: number;
+}
+
+/**
+ * Where the answers to requests with an Idempotency-Key lie, found by number alone: an index by key would cost each claim
+ * another page. Writes are durable when they resolve, and land in the order of the calls.
+ */
 export interface AnswerRows {
-  page(after: number, limit: number): Promise<readonly { readonly seq: number; readonly key: string; readonly principal: string; readonly expiresAt: number }[]>;
-  /** Undefined where there is none, or its time has passed. */
-  read(key: string, now: number): Promise<{ readonly body: string; readonly answer: string } | undefined>;
-  keep(mark: RequestMark, owner: { readonly principal: string; readonly expiresAt: number }, answer: string): Promise<void>;
-  forget(key: string): Promise<void>;
+  page(after: number, limit: number): Promise<readonly AnswerEntry[]>;
+  read(seq: number): Promise<{ readonly body: string; readonly answer: string } | undefined>;
+  keep(entry: AnswerEntry, body: string, answer: string): Promise<void>;
+  forget(seq: number): Promise<void>;
 }
 
 export const sqliteAnswerRows = (database: Database): AnswerRows => ({
   page: async (after, limit) => (await database.run('answers.page', after, limit)).map(([seq, key, principal, expiresAt]) =>
     ({ seq: Number(seq), key: String(key), principal: String(principal), expiresAt: Number(expiresAt) })),
-  read: async (key, now) => {
-    const [row] = await database.run('answers.read', key, now);
+  read: async (seq) => {
+    const [row] = await database.run('answers.read', seq);
     return row && { body: String(row[0]), answer: String(row[1]) };
   },
-  keep: async ({ key, body }, { principal, expiresAt }, answer) => {
-    await database.runSoon('answers.keep', key, principal, body, expiresAt, answer);
+  keep: async ({ seq, key, principal, expiresAt }, body, answer) => {
+    await database.runSoon('answers.keep', seq, key, principal, body, expiresAt, answer);
   },
-  forget: async (key) => { await database.runSoon('answers.forget', key); },
+  forget: async (seq) => { await database.runSoon('answers.forget', seq); },
 });

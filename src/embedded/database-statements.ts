@@ -88,9 +88,9 @@ export const STATEMENTS = {
   'apiKeys.remove': 'DELETE FROM api_keys WHERE key_id = ? AND revision = ? RETURNING revision',
 
   'answers.page': 'SELECT seq, key, principal, expires_at FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
-  'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE key = ? AND expires_at > ?',
-  'answers.keep': 'INSERT OR REPLACE INTO kept_answers (key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?)',
-  'answers.forget': 'DELETE FROM kept_answers WHERE key = ?',
+  'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE seq = ?',
+  'answers.keep': 'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
+  'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

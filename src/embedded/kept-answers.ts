@@ -2,7 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import { MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { RequestMark } from '../model/request-mark.ts';
-import type { AnswerRows } from './answer-rows.ts';
+import type { AnswerEntry, AnswerRows } from './answer-rows.ts';
 
 /** Answers that are kept at one time, in all and for one principal; past these the oldest go early. */
 export const MAX_ANSWERS = 100_000;
@@ -24,8 +24,9 @@ export class KeptAnswers {
   readonly #limits: { readonly all: number; readonly ofPrincipal: number };
   readonly #inFlight = new Map<string, string>();
   /** The oldest first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, AnswerEntry>();
   readonly #ofPrincipal = new Map<string, Set<string>>();
+  #seq = 0;
   #cancelSweep: (() => void) | undefined;
 
   constructor(deps: KeptAnswersDeps) {
@@ -37,8 +38,9 @@ export class KeptAnswers {
   async start(): Promise<void> {
     for (let after = 0; ;) {
       const page = await this.#deps.rows.page(after, PAGE);
-      for (const { key, principal, expiresAt } of page) this.#note(key, { principal, expiresAt });
+      for (const entry of page) this.#note(entry);
       const last = page.at(-1);
+      this.#seq = last?.seq ?? this.#seq;
       if (!last || page.length < PAGE) break;
       after = last.seq;
     }
@@ -51,9 +53,10 @@ export class KeptAnswers {
     const body = this.#inFlight.get(mark.key);
     if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
     this.#inFlight.set(mark.key, mark.body);
-    if (!this.#kept.has(mark.key)) return { kind: 'new' };
+    const kept = this.#kept.get(mark.key);
+    if (!kept || kept.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
     try {
-      const found = await this.#deps.rows.read(mark.key, this.#deps.clock.now());
+      const found = await this.#deps.rows.read(kept.seq);
       if (!found) return { kind: 'new' };
       this.#inFlight.delete(mark.key);
       return found.body === mark.body ? { kind: 'answered', answer: found.answer } : { kind: 'reused' };
@@ -66,36 +69,31 @@ export class KeptAnswers {
   async keep(mark: RequestMark, { principal, ttlMs }: RequestOwner, answer: string): Promise<void> {
     this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return;
-    const expiresAt = this.#deps.clock.now() + ttlMs;
-    this.#note(mark.key, { principal, expiresAt });
-    await this.#deps.rows.keep(mark, { principal, expiresAt }, answer);
+    this.#forget(mark.key);
+    const entry = { seq: ++this.#seq, key: mark.key, principal, expiresAt: this.#deps.clock.now() + ttlMs };
+    this.#note(entry);
+    await this.#deps.rows.keep(entry, mark.body, answer);
   }
 
   giveUp(mark: RequestMark): void { this.#inFlight.delete(mark.key); }
 
-  #note(key: string, kept: Kept): void {
-    this.#drop(key);
-    this.#kept.set(key, kept);
-    const own = this.#ofPrincipal.get(kept.principal) ?? new Set<string>();
-    this.#ofPrincipal.set(kept.principal, own.add(key));
+  #note(entry: AnswerEntry): void {
+    this.#kept.set(entry.key, entry);
+    const own = this.#ofPrincipal.get(entry.principal) ?? new Set<string>();
+    this.#ofPrincipal.set(entry.principal, own.add(entry.key));
     if (own.size > this.#limits.ofPrincipal) this.#forget(first(own));
     if (this.#kept.size > this.#limits.all) this.#forget(first(this.#kept.keys()));
   }
 
-  #drop(key: string): void {
-    const kept = this.#kept.get(key);
-    if (!kept) return;
-    this.#kept.delete(key);
-    const own = this.#ofPrincipal.get(kept.principal);
-    own?.delete(key);
-    if (own?.size === 0) this.#ofPrincipal.delete(kept.principal);
-  }
-
   #forget(key: string | undefined): void {
-    if (key === undefined) return;
-    this.#drop(key);
+    const kept = key === undefined ? undefined : this.#kept.get(key);
+    if (!kept) return;
+    this.#kept.delete(kept.key);
+    const own = this.#ofPrincipal.get(kept.principal);
+    own?.delete(kept.key);
+    if (own?.size === 0) this.#ofPrincipal.delete(kept.principal);
     // A row that stays for want of this write is found at the next start, and is past its time or forgotten then.
-    this.#deps.rows.forget(key).catch((error: unknown) => { this.#deps.log.warn({ error }, 'kept answer not forgotten'); });
+    this.#deps.rows.forget(kept.seq).catch((error: unknown) => { this.#deps.log.warn({ error }, 'kept answer not forgotten'); });
   }
 
   /** The oldest hundred whose time has passed; soon again while there are more. */
@@ -110,8 +108,6 @@ export class KeptAnswers {
     this.#cancelSweep = clock.at(clock.now() + (forgotten === SWEEP_STEP ? STEP_PAUSE_MS : SWEEP_PAUSE_MS), this.#sweep);
   };
 }
-
-interface Kept { readonly principal: string; readonly expiresAt: number }
 
 const first = (keys: Iterable<string>): string | undefined => {
   for (const key of keys) return key;

@@ -150,7 +150,7 @@ const MIGRATIONS: readonly string[] = [
   -- Answers to requests with an Idempotency-Key; key and body_hash are hashes, answers with a secret are sealed.
   CREATE TABLE kept_answers (
     seq INTEGER PRIMARY KEY,
-    key TEXT NOT NULL UNIQUE,
+    key TEXT NOT NULL,
     principal TEXT NOT NULL,
     body_hash TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
