@@ -81,6 +81,8 @@ describe('layers of an image', function () {
     ['a hard link out', { name: 'x', type: 'link', linkname: '../../etc/shadow' }, 'name with ..'],
     ['an absolute hard link', { name: 'x', type: 'link', linkname: '/etc/shadow' }, 'absolute name'],
     ['a hard link to nothing', { name: 'x', type: 'link', linkname: 'etc/shadow' }, 'leads to no file of the image'],
+    ['a hard link that names nothing', { name: 'x', type: 'link', linkname: '' }, 'the target of the hard link "x" has no name'],
+    ['a link that names nothing', { name: 'x', type: 'symlink', linkname: '' }, 'leads nowhere'],
     ['a link that climbs out', { name: 'a/x', type: 'symlink', linkname: '../../etc' }, 'leads out of the image'],
     ['a link that climbs out on a detour', { name: 'x', type: 'symlink', linkname: '/usr/../../etc' }, 'leads out of the image'],
     ['a character device', { name: 'dev/mem', type: 'character-device', devmajor: 1, devminor: 1 }, 'is a device'],

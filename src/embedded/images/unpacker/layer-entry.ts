@@ -44,7 +44,7 @@ export const layerEntryOf = (header: Header): LayerEntry => {
       if (last === undefined) throw new ImageRefused('the root of the image is no folder');
       return { kind: 'file', path, size, executable: (header.mode & 0o111) !== 0, modifiedAt: secondsOf(header) };
     case 'symlink': return { kind: 'link', path: named(path), target: targetOf(header.linkname, path, shown) };
-    case 'link': return { kind: 'hard-link', path: named(path), to: named(pathOf(header.linkname, `the hard link ${shown}`)) };
+    case 'link': return { kind: 'hard-link', path: named(path), to: named(pathOf(header.linkname, `the target of the hard link ${shown}`)) };
     case 'character-device':
     case 'block-device': throw new ImageRefused(`${shown} is a device`);
     case 'fifo': throw new ImageRefused(`${shown} is a named pipe`);
@@ -61,8 +61,9 @@ const named = (path: readonly string[]): readonly string[] => {
   return path;
 };
 
-const pathOf = (name: string, what: string): readonly string[] => {
-  if (name === '') throw new ImageRefused(`${what} has no name`);
+/** The library gives null for an empty target of a link. */
+const pathOf = (name: string | null | undefined, what: string): readonly string[] => {
+  if (!name) throw new ImageRefused(`${what} has no name`);
   if (name.startsWith('/')) throw new ImageRefused(`${what} has an absolute name: ${shownName(name)}`);
   if (name.includes('\ufffd') || name.includes('\0')) throw new ImageRefused(`${what} has a name that is not UTF-8: ${shownName(name)}`);
   if (Buffer.byteLength(name) > MAX_PATH_BYTES) throw new ImageRefused(`${what} has a name of more than ${MAX_PATH_BYTES} bytes: ${shownName(name)}`);
