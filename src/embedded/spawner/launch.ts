@@ -9,6 +9,8 @@ import { bwrapOptions, type Rootfs } from './rootfs.ts';
 /** One socket: the order goes in; the namespace's init comes out, and what kept the command from running; its end is all's. */
 const SOCKET_FD = 3;
 const TOLD_LIMIT = 4_096;
+/** The socket ends with the launcher, unless something that it left behind holds it. */
+const LAST_WORDS_MS = 1_000;
 const LEAST_ADDRESS_SPACE = 4 * 2 ** 30;
 
 export interface LaunchTerms {
@@ -63,8 +65,7 @@ export class Launch {
     const launch = new Launch(child, { pid: stat.pid, startTime: stat.startTime });
     launch.#follow(events);
     child.once('exit', (code, signal) => {
-      launch.#socket.destroy();
-      events.ended(code, failure || (code === null ? `ended by ${signal ?? 'an unknown cause'}` : `exited with ${code}`));
+      launch.#toldAll(() => { events.ended(code, failure || (code === null ? `ended by ${signal ?? 'an unknown cause'}` : `exited with ${code}`)); });
     });
     return launch;
   }
@@ -79,6 +80,17 @@ export class Launch {
   /** SIGKILL to the outer process. It is our child and not yet waited for, so the number is its own. */
   kill(): void {
     this.#child.kill('SIGKILL');
+  }
+
+  /** What the launcher wrote before it ended may still be on its way. */
+  #toldAll(then: () => void): void {
+    const socket = this.#socket;
+    if (socket.destroyed) {
+      then();
+      return;
+    }
+    const late = setTimeout(() => { socket.destroy(); }, LAST_WORDS_MS);
+    socket.once('close', () => { clearTimeout(late); then(); });
   }
 
   #follow(events: LaunchEvents): void {
