@@ -9,7 +9,7 @@ export interface DatabaseSeat {
   submit(call: Call): void;
   /** See DatabaseEngine; one order at a time. */
   checkpoints(order: CheckpointOrder): Promise<void>;
-  /** Finishes what was submitted, `withinMs` at most, then lets go of the file. */
+  /** Finishes what was submitted, `withinMs` at most, then lets go of the file. Rejects where that took longer, or failed. */
   close(withinMs: number): Promise<void>;
 }
 
@@ -43,11 +43,11 @@ export class OwnThread implements DatabaseSeat {
     this.#engine.checkpoints(order);
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#over) this.#commit();
-    if (!this.#over) this.#engine.close();
+    if (this.#over) return;
     this.#over = true;
-    return Promise.resolve();
+    this.#engine.close();
   }
 
   readonly #turn = (): void => {
@@ -118,7 +118,10 @@ export class ThreadSeat implements DatabaseSeat {
     const gone = once(this.#worker, 'exit', { signal: AbortSignal.timeout(withinMs) });
     if (!this.#closing) this.#send('close');
     this.#closing = true;
-    await gone.catch(() => this.#worker.terminate());
+    await gone.catch(async () => {
+      await this.#worker.terminate();
+      throw new Error(`the database thread did not end in ${withinMs} ms`);
+    });
   }
 
   #send(message: ToWorker): void { this.#worker.postMessage(message); }

@@ -128,7 +128,7 @@ export class Database {
     this.#submitSoon();
     this.#closing = true;
     await this.#moving;
-    await this.#seat.close(CALL_DEADLINE_MS);
+    await this.#seat.close(CALL_DEADLINE_MS).catch((error: unknown) => { this.#log.warn({ error }, 'database-not-closed'); });
   }
 
   readonly #submitSoon = (): void => {
@@ -144,7 +144,7 @@ export class Database {
     const slow = this.#slowCommitMs();
     this.#commitMs += (Math.min(ms, MOST_COUNTED * slow) - this.#commitMs) / COMMITS_AVERAGED;
     const place = this.#commitMs > slow ? 'thread' : this.#commitMs < slow / MUCH_FASTER ? 'own thread' : this.#place;
-    if (place === this.#place || this.#moving || this.#closing || this.#still || this.#over) return;
+    if (place === this.#place || this.#seat instanceof WaitingRoom || this.#closing || this.#still || this.#over) return;
     this.#log.info({ commitMs: this.#commitMs }, place === 'thread' ? 'the disk is slow: commits move to a thread of their own' : 'the disk is fast again: commits move to the daemon\'s thread');
     this.#moving = this.#move(place);
   }
@@ -156,12 +156,14 @@ export class Database {
     this.#place = place;
     try {
       await from.close(CALL_DEADLINE_MS);
+      if (this.#over) return;
       this.#seat = this.#take(place);
       for (const call of room.calls) this.#seat.submit(call);
     } catch (error) {
       this.#listener.failed(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      this.#moving = undefined;
     }
-    this.#moving = undefined;
   }
 
   #take(place: Place): DatabaseSeat {

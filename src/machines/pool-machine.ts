@@ -79,10 +79,8 @@ export const poolMachine = setup({
       if (event.type !== 'INSTANCE_MOVED') return;
       const moved = { ...context, ...counted(context, event) };
       const plan = planOf(moved, event.now);
-      enqueue.assign({ counts: moved.counts, filledOnce: moved.filledOnce || isFilled(moved), ...changeBy(plan, moved) });
-      if (plan && plan.launch > 0) enqueue.emit({ type: 'launch', count: plan.launch });
-      if (plan && plan.retire > 0) enqueue.emit({ type: 'trim' });
-      if (endsRunning(moved)) enqueue.emit({ type: 'end-running' });
+      enqueue.assign({ ...counted(context, event), filledOnce: moved.filledOnce || isFilled(moved), ...(plan ? changeBy(plan, moved) : {}) });
+      for (const intent of [...intentsOf(plan), ...endingOf(moved)]) enqueue.emit(intent);
     }),
     dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
     noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
@@ -102,11 +100,10 @@ export const poolMachine = setup({
       const plan = 'now' in event ? planOf(context, event.now) : undefined;
       if (!plan) return;
       enqueue.assign(changeBy(plan, context));
-      if (plan.launch > 0) enqueue.emit({ type: 'launch', count: plan.launch });
-      if (plan.retire > 0) enqueue.emit({ type: 'trim' });
+      for (const intent of intentsOf(plan)) enqueue.emit(intent);
     }),
     endRunning: enqueueActions(({ context, enqueue }) => {
-      if (endsRunning(context)) enqueue.emit({ type: 'end-running' });
+      for (const intent of endingOf(context)) enqueue.emit(intent);
     }),
     remove: emit({ type: 'remove' } as PoolIntent),
     awaitNothing: assign({ deadline: undefined }),
@@ -191,11 +188,16 @@ const planOf = (context: PoolContext, now: number): ScalePlan | undefined => {
   return planScale({ replicas, counts: context.counts, ordered: context.ordered, bucket: context.bucket, breaker: context.breaker, now }, context.policy);
 };
 
-const changeBy = (plan: ScalePlan | undefined, context: PoolContext): Pick<PoolContext, 'ordered' | 'bucket' | 'deadline'> => plan
-  ? { bucket: plan.bucket, ordered: context.ordered + plan.launch, deadline: context.record.deleting === false ? plan.wakeAt : context.deadline }
-  : { bucket: context.bucket, ordered: context.ordered, deadline: context.deadline };
+const changeBy = (plan: ScalePlan, { record, ordered, deadline }: PoolContext): Pick<PoolContext, 'ordered' | 'bucket' | 'deadline'> =>
+  ({ bucket: plan.bucket, ordered: ordered + plan.launch, deadline: record.deleting === false ? plan.wakeAt : deadline });
 
-const endsRunning = ({ leading, record, counts }: PoolContext): boolean => leading && record.deleting === 'force' && counts.running > 0;
+const intentsOf = (plan: ScalePlan | undefined): readonly PoolIntent[] => [
+  ...(plan && plan.launch > 0 ? [{ type: 'launch' as const, count: plan.launch }] : []),
+  ...(plan && plan.retire > 0 ? [{ type: 'trim' as const }] : []),
+];
+
+const endingOf = ({ leading, record, counts }: PoolContext): readonly PoolIntent[] =>
+  leading && record.deleting === 'force' && counts.running > 0 ? [{ type: 'end-running' }] : [];
 
 const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
   counts.starting + ordered === 0 && presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
