@@ -11,10 +11,10 @@ import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import { shardOf } from '../model/shards.ts';
 import type { EventSink } from './event-feed.ts';
 import type { Outbox } from './outbox.ts';
 import { PoolIndex } from './pool-index.ts';
-import { shardOf } from './shards.ts';
 
 export interface PoolHostDeps {
   readonly pools: Records<PoolRecord>;
@@ -57,9 +57,8 @@ export class PoolHost {
 
   /** A pool read at start, with what its owner's quota counts. */
   async restore(record: PoolRecord): Promise<void> {
-    const unlimited = Number.POSITIVE_INFINITY;
-    await this.#deps.coordination.reserve(record.owner, 'pools', { name: record.uid, amount: 1, limit: unlimited });
-    await this.#deps.coordination.reserve(record.owner, 'replicas', { name: record.uid, amount: record.replicas, limit: unlimited });
+    await this.#deps.coordination.restore(record.owner, 'pools', { name: record.uid, amount: 1 });
+    await this.#deps.coordination.restore(record.owner, 'replicas', { name: record.uid, amount: record.replicas });
     this.#host(record);
   }
 

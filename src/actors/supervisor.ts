@@ -14,6 +14,7 @@ import type { Happening } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
+import { shardOf } from '../model/shards.ts';
 import { Deadlines } from './deadlines.ts';
 import { NO_EVENTS, type EventSink } from './event-feed.ts';
 import { Outbox } from './outbox.ts';
@@ -21,7 +22,6 @@ import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { sandboxEffects } from './sandbox-effects.ts';
 import { eventOf, happeningsOf, isKept, type Moment } from './sandbox-happenings.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
-import { shardOf } from './shards.ts';
 import { Waiters } from './waiters.ts';
 
 export interface SupervisorDeps {
@@ -234,7 +234,7 @@ export class Supervisor {
   async #restoreQuotas(): Promise<void> {
     for (const id of this.#sandboxes.keys()) {
       const claim = this.sandbox(id)?.context.record?.claim;
-      if (claim) await this.#deps.coordination.reserve(claim.owner, 'sandboxes', { name: id, amount: 1, limit: Number.POSITIVE_INFINITY });
+      if (claim) await this.#deps.coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
     }
   }
 

@@ -1,7 +1,56 @@
+import type { InstanceId } from '../model/identifiers.ts';
 import type { RequestMark } from '../model/request-mark.ts';
+import type { End } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 export type QuotaResource = 'sandboxes' | 'pools' | 'replicas';
+
+/** What the records say that a tenant uses, by name. Read uncached, after the call came. */
+export interface UsageRecords {
+  of(tenant: Tenant, resource: QuotaResource): Promise<ReadonlyMap<string, number>>;
+}
+
+export interface QuotaEntry {
+  readonly name: string;
+  readonly amount: number;
+  readonly limit: number;
+  /** Of the request that reserves, where it carries an Idempotency-Key: its entry names this instance from then on. */
+  readonly request?: RequestMark;
+}
+
+/** A part of a tenant's usage of which nobody has said yet that a record stands behind it. */
+export interface Reservation {
+  readonly name: string;
+  /** Moves each time the name is reserved. Opaque. */
+  readonly version: string;
+}
+
+/**
+ * Usage as a set of names, so that each change may be repeated. Where a tenant's set is not known (lost, or an older copy)
+ * it is made anew from the records, after all writes that were under way have landed; until then answers reject with `unavailable`.
+ */
+export interface Quotas {
+  /**
+   * Adds `amount` under `name` to the tenant's usage, unless that goes over the limit. Repeating a name replaces its
+   * amount. Answers false, and changes nothing, where the limit would be passed. Rejects with `unavailable` too where
+   * `request` is no longer this replica's to carry out.
+   */
+  reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean>;
+  /** Takes back what this replica reserved under the name. What another replica reserved under it stays. May be repeated. */
+  withdraw(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
+  /** `withdraw` of `from` and `reserve` in one step. Where it answers false `from` is withdrawn all the same. */
+  move(tenant: Tenant, resource: QuotaResource, from: string, entry: QuotaEntry): Promise<boolean>;
+  /** Whether this replica's reservation counts at this moment. Asked before a write that comes more than a second after it. */
+  stillReserved(tenant: Tenant, resource: QuotaResource, name: string): Promise<boolean>;
+  /** Removes the name's part, whoever reserved it: its record is gone, or about to be. May be repeated. */
+  release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
+  /** Counts what a record shows that was read at a start, whatever the limit. Does nothing where usage outlives the replica. */
+  restore(tenant: Tenant, resource: QuotaResource, part: { readonly name: string; readonly amount: number }): Promise<void>;
+  /** Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None where usage is the replica's own. */
+  unsettled(tenant: Tenant, resource: QuotaResource, olderThanMs: number): Promise<readonly Reservation[]>;
+  /** `counts`: a record stands behind it. Else its part is removed, unless the name was reserved again meanwhile. At most 100. May be repeated. */
+  settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly counts: boolean })[]): Promise<void>;
+}
 
 /** Where a lease stands. `epoch` moves each time it is won; what carries an older one must not be carried out. */
 export interface Lease {
@@ -10,32 +59,46 @@ export interface Lease {
   held(): boolean;
 }
 
+/** Called when it has happened, in order for each shard. Must not throw. */
+export interface LeaseListener {
+  gained(shard: number): void;
+  /**
+   * It is no more, or another replica is to have it: then `lease` is held until `giveUp` is called, which is to be soon.
+   */
+  lost(shard: number, because: 'gone' | 'wanted-elsewhere'): void;
+}
+
+/** Who leads which shard (src/model/shards.ts). A lease saves double work; nothing is safe because of it. */
+export interface Leases {
+  /** The shard's lease if this replica holds it. */
+  lease(shard: number): Lease | undefined;
+  /** Tells of each lease that is held now, at once, then of each change. Answers the way to end it. */
+  follow(listener: LeaseListener): () => void;
+  /** Gives the lease back, for another replica to take at once. One that isn't held counts as given up. Never rejects. */
+  giveUp(shard: number): Promise<void>;
+  /** Takes no more leases, so that all can be given up in order. May be repeated. */
+  leave(): void;
+  /** The live replicas, this one among them, as last seen; sorted. */
+  replicas(): readonly string[];
+}
+
 /** For whom a request under an Idempotency-Key is kept, and for how long from now. */
-export interface RequestOwner { readonly principal: string; readonly ttlMs: number }
+export interface RequestOwner {
+  readonly tenant: Tenant;
+  readonly principal: string;
+  readonly ttlMs: number;
+}
 
 export type OpenedRequest =
-  | { readonly kind: 'new' | 'in-flight' | 'reused' }
+  /** `instance`: another replica began it and is gone; it may have claimed this instance, or may yet. */
+  | { readonly kind: 'new'; readonly instance?: InstanceId }
+  | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
-/**
- * What replicas share for a short while. Every call is one atomic step, ends in about a second, and rejects with
- * `unavailable` when the place that keeps it is out of reach: it never guesses.
- */
-export interface Coordination {
-  /**
-   * Adds `amount` under `name` to the tenant's usage, unless that goes over the limit. Repeating a name replaces its
-   * amount. Answers false, and changes nothing, where the limit would be passed.
-   */
-  reserve(tenant: Tenant, resource: QuotaResource, entry: { readonly name: string; readonly amount: number; readonly limit: number }): Promise<boolean>;
-  /** Removes the name's part. May be repeated. */
-  release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
-  /** A one-time token of at least 128 random bits that stands for `value` until it is redeemed or `ttlMs` has passed. */
-  issueToken(value: string, ttlMs: number): Promise<string>;
-  /** The value, once; undefined for a token that is unknown, used or too old. */
-  redeemToken(token: string): Promise<string | undefined>;
+export interface Requests {
   /**
    * Opens a request under an Idempotency-Key. `new`: it is the caller's to carry out, and stays in flight until it is
    * answered or given up; a request whose replica died is nobody's and new again. `reused`: the key has another body.
@@ -47,7 +110,48 @@ export interface Coordination {
    */
   keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void>;
   /** Ends a request that is in flight without an answer: its repetition is carried out anew. May be repeated. */
-  giveUpRequest(mark: RequestMark): Promise<void>;
-  /** The shard's lease if this replica holds it. */
-  lease(shard: number): Lease | undefined;
+  giveUpRequest(mark: RequestMark, owner: RequestOwner): Promise<void>;
+}
+
+export interface Tokens {
+  /** A one-time token of at least 128 random bits that stands for `value` until it is redeemed or `ttlMs` has passed. */
+  issueToken(value: string, ttlMs: number): Promise<string>;
+  /** The value, once; undefined for a token that is unknown, used or too old. */
+  redeemToken(token: string): Promise<string | undefined>;
+}
+
+export type Expiry = { readonly expired: true } | { readonly expired: false; readonly activeAt: number };
+
+/** When something last happened in a sandbox, and which ones have ended. */
+export interface Activity {
+  /** Something happens in it now. Known everywhere within seconds; costs nothing to call often. Never throws. */
+  touch(id: InstanceId): void;
+  /**
+   * Whether nothing happened for `idleTimeoutMs`, decided at this moment. The claim counts as activity, and so does the
+   * moment since which activity is known at all: where marks were lost it is as if something had just happened.
+   */
+  expire(id: InstanceId, of: { readonly idleTimeoutMs: number; readonly claimedAt: number }): Promise<Expiry>;
+  /** It ends for good: every replica knows within the call, for a minute; its activity is forgotten. */
+  markEnded(id: InstanceId, end: End): Promise<void>;
+  /** The end that was marked within the last minute; undefined: none was. Rejects with `unavailable` also where marks of that minute were lost. */
+  ended(id: InstanceId): Promise<End | undefined>;
+}
+
+export interface RateLimits {
+  /** Counts one; false where the name has more than `limit` in the window, which begins with its first. Never rejects: where the count is out of reach, it is this replica's own. */
+  countWithin(name: string, limit: number, windowMs: number): Promise<{ readonly within: boolean; readonly retryAfterMs: number }>;
+}
+
+/** `problems`: what it can't do now, for which POSTs are refused. `warnings`: what it can't promise. Each one sentence. */
+export interface CoordinationHealth {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * What replicas share for a short while. Every call is one atomic step, ends in about a second, and rejects with
+ * `unavailable` when the place that keeps it is out of reach: it never guesses.
+ */
+export interface Coordination extends Quotas, Leases, Requests, Tokens, Activity, RateLimits {
+  describe(): CoordinationHealth;
 }

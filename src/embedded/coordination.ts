@@ -1,44 +1,43 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, Lease } from '../contracts/coordination.ts';
+import type { Coordination, Lease, QuotaEntry, Quotas } from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
+import { ActivityMarks } from './activity-marks.ts';
+import { RateWindows } from '../model/rate-windows.ts';
 import { unavailable } from '../model/refusals.ts';
-import { tenantKey } from '../model/tenant.ts';
+import { SHARDS } from '../model/shards.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
 
 /**
  * Coordination for the one replica there is: in memory, gone with the process, but for the answers that are kept. Usage is
- * rebuilt from the records by whoever starts it.
+ * restored from the records by whoever starts it.
  */
 export const inProcessCoordination = (clock: Clock, answers: KeptAnswers): Coordination => {
-  const usages = new Map<string, Usage>();
   const tokens = new TokenDrawer(clock);
-  const usageKey = (tenant: Parameters<typeof tenantKey>[0], resource: string): string => `${resource}/${tenantKey(tenant)}`;
+  const activity = new ActivityMarks(clock);
+  const windows = new RateWindows(clock);
 
   return {
-    reserve: async (tenant, resource, { name, amount, limit }) => {
-      const key = usageKey(tenant, resource);
-      const usage = usages.get(key) ?? { total: 0, amounts: new Map<string, number>() };
-      const total = usage.total - (usage.amounts.get(name) ?? 0) + amount;
-      if (total > limit) return false;
-      usage.amounts.set(name, amount);
-      usage.total = total;
-      usages.set(key, usage);
-      return true;
-    },
-    release: async (tenant, resource, name) => {
-      const key = usageKey(tenant, resource);
-      const usage = usages.get(key);
-      if (!usage) return;
-      usage.total -= usage.amounts.get(name) ?? 0;
-      usage.amounts.delete(name);
-      if (usage.amounts.size === 0) usages.delete(key);
-    },
+    ...inProcessQuotas(),
     issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
     keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
     giveUpRequest: async (mark) => answers.giveUp(mark),
+    touch: (id) => activity.touch(id),
+    expire: async (id, of) => activity.expire(id, of),
+    markEnded: async (id, end) => activity.markEnded(id, end),
+    ended: async (id) => activity.ended(id),
+    countWithin: async (name, limit, windowMs) => windows.count(name, limit, windowMs),
     lease: () => ONLY_LEASE,
+    follow: (listener) => {
+      for (let shard = 0; shard < SHARDS; shard++) listener.gained(shard);
+      return () => undefined;
+    },
+    giveUp: async () => undefined,
+    leave: () => undefined,
+    replicas: () => ONLY_REPLICA,
+    describe: () => ({ problems: [], warnings: [] }),
   };
 };
 
@@ -52,6 +51,43 @@ interface Usage {
 }
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
+const ONLY_REPLICA: readonly string[] = ['local'];
+
+/** A reservation is known by its process alone, so there is never one to settle. */
+const inProcessQuotas = (): Quotas => {
+  const usages = new Map<string, Usage>();
+  const keyOf = (tenant: Tenant, resource: string): string => `${resource}/${tenantKey(tenant)}`;
+  const put = (key: string, { name, amount, limit }: Omit<QuotaEntry, 'request'>): boolean => {
+    const usage = usages.get(key) ?? { total: 0, amounts: new Map<string, number>() };
+    const total = usage.total - (usage.amounts.get(name) ?? 0) + amount;
+    if (total > limit) return false;
+    usage.amounts.set(name, amount);
+    usage.total = total;
+    usages.set(key, usage);
+    return true;
+  };
+  const remove = (key: string, name: string): void => {
+    const usage = usages.get(key);
+    if (!usage) return;
+    usage.total -= usage.amounts.get(name) ?? 0;
+    usage.amounts.delete(name);
+    if (usage.amounts.size === 0) usages.delete(key);
+  };
+
+  return {
+    reserve: async (tenant, resource, entry) => put(keyOf(tenant, resource), entry),
+    withdraw: async (tenant, resource, name) => remove(keyOf(tenant, resource), name),
+    move: async (tenant, resource, from, entry) => {
+      remove(keyOf(tenant, resource), from);
+      return put(keyOf(tenant, resource), entry);
+    },
+    stillReserved: async (tenant, resource, name) => usages.get(keyOf(tenant, resource))?.amounts.has(name) ?? false,
+    release: async (tenant, resource, name) => remove(keyOf(tenant, resource), name),
+    restore: async (tenant, resource, part) => { put(keyOf(tenant, resource), { ...part, limit: Number.POSITIVE_INFINITY }); },
+    unsettled: async () => [],
+    settle: async () => undefined,
+  };
+};
 
 class TokenDrawer {
   readonly #clock: Clock;

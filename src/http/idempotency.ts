@@ -39,7 +39,7 @@ const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
  */
 export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: MarkedRequest): Promise<WrittenAnswer> => {
   const { mark, caller, credential } = request;
-  const owner = { principal: caller.keyId, ttlMs: DAY_MS };
+  const owner = { tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, principal: caller.keyId, ttlMs: DAY_MS };
   const opened = await requests.openRequest(mark, owner);
   if (opened.kind === 'reused') throw idempotencyKeyReused();
   if (opened.kind === 'in-flight') throw idempotencyInFlight();
@@ -56,7 +56,7 @@ export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: Ma
     if (!request.earlier) await keeping;
     return found ? replayed(found) : answer;
   } finally {
-    if (!kept) await requests.giveUpRequest(mark);
+    if (!kept) await requests.giveUpRequest(mark, owner);
   }
 };
 

@@ -109,7 +109,7 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
   }
   if (end?.state === 'running' && ours) return viewOf(end, clock.now());
   // One that was ours and died at once gives its seat back when its record is closed.
-  if (!ours) await coordination.release(claim.owner, 'sandboxes', id);
+  if (!ours) await coordination.withdraw(claim.owner, 'sandboxes', id);
   return undefined;
 };
 
@@ -118,5 +118,5 @@ const settleSeat = async ({ supervisor, coordination, clock, unsettled }: ClaimS
   if (claim.mark) unsettled.add(claim.mark.key);
   const end = await supervisor.until(id, (snapshot) => snapshot === undefined || snapshot.state === 'running', clock.now() + SETTLE_MS);
   if (claim.mark) unsettled.delete(claim.mark.key);
-  if (!sameClaim(end?.context.record?.claim, claim)) await coordination.release(claim.owner, 'sandboxes', id);
+  if (!sameClaim(end?.context.record?.claim, claim)) await coordination.withdraw(claim.owner, 'sandboxes', id);
 };

@@ -11,6 +11,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'operations': ['actors', 'contracts', 'model'],
   'http': ['operations', 'contracts', 'model'],
   'embedded': ['contracts', 'model'],
+  'redis': ['contracts', 'model'],
   'client': ['model'],
   'control': ['contracts'],
   'cli': ['client', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor'],
@@ -96,7 +97,7 @@ describe('the source tree', () => {
   it('uses each framework in its own part only', () => {
     const homes: Readonly<Record<string, readonly string[]>> = {
       'xstate': ['machines', 'actors'], 'koa': ['http'], '@koa/router': ['http'], 'node-pty': ['embedded'],
-      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'pino': ['log.ts'], 'yaml': ['config', 'cli'],
+      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'ioredis': ['redis'], 'redlock': ['redis'], 'pino': ['log.ts'], 'yaml': ['config', 'cli'],
     };
     const wrong = files.flatMap(({ path, part, packages }) =>
       packages.filter((name) => homes[name] !== undefined && !homes[name].includes(part)).map((name) => `${path} → ${name}`));

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { MAX_KEPT_ANSWER, type Coordination } from '../../src/contracts/coordination.ts';
+import { SHARDS } from '../../src/model/shards.ts';
+import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
 export interface CoordinationUnderTest {
@@ -84,6 +86,50 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await coordination.release(ALICE, 'pools', 'a');
         expect(await reserve('b')).to.equal(false);
       });
+
+      it('gives back what is withdrawn, once', async () => {
+        await reserve('a', 3);
+
+        await coordination.withdraw(ALICE, 'sandboxes', 'a');
+        await coordination.withdraw(ALICE, 'sandboxes', 'a');
+        await coordination.withdraw(ALICE, 'sandboxes', 'never');
+
+        expect([await reserve('b', 3), await reserve('c')]).to.deep.equal([true, false]);
+      });
+
+      it('moves a part to another name at the limit', async () => {
+        await reserve('a', 3);
+
+        expect(await coordination.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 3, limit: 3 })).to.equal(true);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'b')).to.equal(true);
+        expect(await reserve('c')).to.equal(false);
+      });
+
+      it('moves what is not there, within the limit', async () => {
+        await reserve('a', 2);
+
+        expect(await coordination.move(ALICE, 'sandboxes', 'never', { name: 'b', amount: 1, limit: 3 })).to.equal(true);
+        expect(await coordination.move(ALICE, 'sandboxes', 'never', { name: 'c', amount: 1, limit: 3 })).to.equal(false);
+      });
+
+      it('has withdrawn what could not be moved', async () => {
+        await reserve('a', 1);
+        await reserve('b', 2);
+
+        expect(await coordination.move(ALICE, 'sandboxes', 'a', { name: 'c', amount: 2, limit: 3 })).to.equal(false);
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+        expect(await reserve('d')).to.equal(true);
+      });
+
+      it('says what still counts', async () => {
+        await reserve('a');
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(true);
+        await coordination.release(ALICE, 'sandboxes', 'a');
+
+        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+        expect(await coordination.stillReserved(BOB, 'sandboxes', 'never')).to.equal(false);
+      });
     });
 
     describe('tokens', () => {
@@ -126,7 +172,7 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
     describe('requests under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-      const owner = { principal: 'key-1', ttlMs: 60_000 };
+      const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
       const open = (part: Partial<typeof mark> = {}) => coordination.openRequest({ ...mark, ...part }, owner);
 
       it('are new to one of many that open them at once', async () => {
@@ -161,8 +207,8 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
       it('are new once given up', async () => {
         await open();
-        await coordination.giveUpRequest(mark);
-        await coordination.giveUpRequest(mark);
+        await coordination.giveUpRequest(mark, owner);
+        await coordination.giveUpRequest(mark, owner);
 
         expect(await open({ body: 'other' })).to.deep.equal({ kind: 'new' });
       });
@@ -194,12 +240,88 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       });
     });
 
-    it('holds the lease of each shard', () => {
-      for (const shard of [0, 15]) {
-        const lease = coordination.lease(shard);
-        expect(lease?.held()).to.equal(true);
-        expect(lease?.epoch).to.be.a('number');
-      }
+    describe('activity', () => {
+      const id = '0190a000-0000-7000-8000-000000000001';
+      const end = { reason: 'deleted', exitCode: null } as const;
+
+      it('counts the claim, and the moment since which it is known', async () => {
+        const { activeAt: since } = await expiryOf(10_000, 0);
+        const claimedAt = since + 5_000;
+
+        expect((await expiryOf(10_000, claimedAt)).activeAt).to.equal(claimedAt);
+      });
+
+      it('expires what was idle for its timeout, and nothing before', async () => {
+        await expiryOf(60_000, 0);
+        await under.advance(50_000);
+        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.have.property('expired', false);
+        await under.advance(10_000);
+
+        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.deep.equal({ expired: true });
+      });
+
+      it('puts it off by what happens', async () => {
+        const { activeAt: since } = await expiryOf(60_000, 0);
+        await under.advance(50_000);
+        coordination.touch(id);
+        await eventually(async () => (await expiryOf(600_000, 0)).activeAt > since, 'the touch counts');
+        await under.advance(55_000);
+
+        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.have.property('expired', false);
+        await under.advance(5_000);
+        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.deep.equal({ expired: true });
+      });
+
+      it('knows an end for a minute, the first one marked', async () => {
+        await under.advance(120_000);
+        expect(await coordination.ended(id)).to.equal(undefined);
+        await coordination.markEnded(id, end);
+        await coordination.markEnded(id, { reason: 'lost', exitCode: 1 });
+        await under.advance(55_000);
+        expect(await coordination.ended(id)).to.deep.equal(end);
+        await under.advance(5_000);
+
+        expect(await coordination.ended(id)).to.equal(undefined);
+      });
+
+      const expiryOf = async (idleTimeoutMs: number, claimedAt: number) => {
+        const expiry = await coordination.expire(id, { idleTimeoutMs, claimedAt });
+        if (expiry.expired) throw new Error('expired');
+        return expiry;
+      };
+    });
+
+    describe('rate limits', () => {
+      it('let so many through in a window, by name', async () => {
+        const count = async () => (await coordination.countWithin('a', 2, 60_000)).within;
+
+        expect([await count(), await count(), await count()]).to.deep.equal([true, true, false]);
+        expect(await coordination.countWithin('b', 2, 60_000)).to.deep.equal({ within: true, retryAfterMs: 0 });
+        const { retryAfterMs } = await coordination.countWithin('a', 2, 60_000);
+        expect(retryAfterMs).to.be.within(50_000, 60_000);
+        await under.advance(60_000);
+        expect(await count()).to.equal(true);
+      });
+    });
+
+    describe('leases', () => {
+      it('are all held by the only replica, and told to who follows', async () => {
+        const gained = new Set<number>();
+        const stop = coordination.follow({ gained: (shard) => { gained.add(shard); }, lost: () => undefined });
+
+        await eventually(() => gained.size === SHARDS, 'all leases');
+        stop();
+        for (const shard of gained) {
+          const lease = coordination.lease(shard);
+          expect(lease?.held()).to.equal(true);
+          expect(lease?.epoch).to.be.a('number');
+        }
+        expect(coordination.replicas()).to.have.length(1);
+      });
+    });
+
+    it('has nothing to complain of', () => {
+      expect(coordination.describe()).to.deep.equal({ problems: [], warnings: [] });
     });
   });
 };

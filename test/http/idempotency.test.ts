@@ -11,8 +11,9 @@ describe('Idempotency-Key', () => {
 
   beforeEach(async () => {
     rows = new MemoryAnswerRows();
-    const clock = { now: (): number => server.operations.clock.now(), at: () => () => {} };
-    server = await aServer({ requests: aCoordination(clock, rows) });
+    let started: TestServer | undefined;
+    const clock = { now: (): number => started?.operations.clock.now() ?? 0, at: () => () => {} };
+    server = started = await aServer({ requests: aCoordination(clock, rows) });
     await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
   });
   afterEach(() => server.stop());

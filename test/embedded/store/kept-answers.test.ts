@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { KeptAnswers, SWEEP_PAUSE_MS } from '../../../src/embedded/kept-answers.ts';
+import { ALICE } from '../../support/instance-orders.ts';
 import { MemoryAnswerRows } from '../../support/memory-answer-rows.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { TestClock } from '../../support/test-clock.ts';
@@ -20,7 +21,7 @@ describe('kept answers', () => {
   };
   const keep = async (answers: KeptAnswers, key: string, principal = 'p'): Promise<void> => {
     await answers.open({ key, body: 'b' });
-    await answers.keep({ key, body: 'b' }, { principal, ttlMs: 1_000 }, `answer to ${key}`);
+    await answers.keep({ key, body: 'b' }, { tenant: ALICE, principal, ttlMs: 1_000 }, `answer to ${key}`);
   };
   const kindOf = async (answers: KeptAnswers, key: string): Promise<string> => {
     const { kind } = await answers.open({ key, body: 'b' });

@@ -1,5 +1,5 @@
 /** Keys fall into 16 shards by pool uid; a shard's autonomous work is done by the replica that holds its lease. */
-const SHARDS = 16;
+export const SHARDS = 16;
 
 export const shardOf = (poolUid: string): number => {
   let hash = 0;
