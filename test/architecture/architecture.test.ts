@@ -11,6 +11,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'operations': ['actors', 'contracts', 'model'],
   'http': ['operations', 'contracts', 'model'],
   'embedded': ['contracts', 'model'],
+  'k8s': ['contracts', 'model'],
   'redis': ['contracts', 'model'],
   'client': ['model'],
   'control': ['contracts'],
@@ -98,6 +99,7 @@ describe('the source tree', () => {
     const homes: Readonly<Record<string, readonly string[]>> = {
       'xstate': ['machines', 'actors'], 'koa': ['http'], '@koa/router': ['http'], 'node-pty': ['embedded'],
       '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'ioredis': ['redis'], 'redlock': ['redis'], 'pino': ['log.ts'], 'yaml': ['config', 'cli'],
+      'undici': ['k8s'], '@kubernetes/client-node': ['k8s'],
     };
     const wrong = files.flatMap(({ path, part, packages }) =>
       packages.filter((name) => homes[name] !== undefined && !homes[name].includes(part)).map((name) => `${path} → ${name}`));

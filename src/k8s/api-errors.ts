@@ -1,0 +1,81 @@
+/** One of the reasons inside a refusal: the field it is about, where it is about one. */
+export interface RefusalCause {
+  readonly reason: string;
+  readonly field: string;
+  readonly message: string;
+}
+
+export interface Refused {
+  readonly status: number;
+  /** Kubernetes' machine-readable word, such as `Conflict`, `AlreadyExists`, `Expired`; empty where the answer has none. */
+  readonly reason: string;
+  readonly message: string;
+  readonly causes: readonly RefusalCause[];
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** The API server answered with a status of 400 or more. Of a write: nothing was written. */
+export class ApiRefused extends Error implements Refused {
+  override readonly name = 'ApiRefused';
+  readonly status: number;
+  readonly reason: string;
+  readonly causes: readonly RefusalCause[];
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor({ status, reason, message, causes, retryAfterSeconds }: Refused) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+    this.causes = causes;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** Not one byte of the request was written: nothing happened, and nothing will. */
+export class NotSent extends Error {
+  override readonly name = 'NotSent';
+}
+
+/** A read that got no whole answer. */
+export class ApiUnreachable extends Error {
+  override readonly name = 'ApiUnreachable';
+}
+
+/** What an answer of 400 or more says: a `Status` object, or whatever stands between us and the API server put there. */
+export const refusedBy = (status: number, body: string, retryAfter: string | undefined): ApiRefused => {
+  const said = statusIn(body);
+  const { reason, message, details } = said ?? {};
+  const seconds = typeof details?.retryAfterSeconds === 'number' ? details.retryAfterSeconds : Number(retryAfter ?? Number.NaN);
+  return new ApiRefused({
+    status,
+    reason: typeof reason === 'string' ? reason : '',
+    message: typeof message === 'string' && message !== '' ? message.slice(0, LONGEST_MESSAGE) : `status ${status}: ${body.slice(0, LONGEST_FOREIGN_TEXT)}`,
+    causes: Array.isArray(details?.causes) ? details.causes.slice(0, MOST_CAUSES).map(causeOf) : [],
+    retryAfterSeconds: Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined,
+  });
+};
+
+interface StatusObject {
+  readonly reason?: unknown;
+  readonly message?: unknown;
+  readonly details?: { readonly causes?: unknown; readonly retryAfterSeconds?: unknown } | null;
+}
+
+const LONGEST_MESSAGE = 4_096;
+const LONGEST_FOREIGN_TEXT = 200;
+const MOST_CAUSES = 32;
+
+const statusIn = (body: string): StatusObject | undefined => {
+  try {
+    const parsed = JSON.parse(body) as unknown;
+    return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const causeOf = (cause: unknown): RefusalCause => {
+  const { reason, field, message } = (typeof cause === 'object' && cause !== null ? cause : {}) as { reason?: unknown; field?: unknown; message?: unknown };
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return { reason: textOf(reason), field: textOf(field), message: textOf(message) };
+};

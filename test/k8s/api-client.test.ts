@@ -1,0 +1,185 @@
+import { expect } from 'chai';
+import type { ServerResponse } from 'node:http';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import type { ApiServer } from '../../src/k8s/api-client.ts';
+import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
+import { eventually } from '../support/eventually.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { rejection } from '../support/rejection.ts';
+import { aClientOf, aFakeApiServer, json, plainAccess, type FakeApiServer, type SeenRequest } from './a-fake-api-server.ts';
+
+type Answering = (request: SeenRequest, response: ServerResponse) => void;
+
+describe('the API client', () => {
+  let api: FakeApiServer;
+  let proxy: FaultProxy;
+  let server: ApiServer;
+  let answer: Answering;
+  const claims = () => server.lane('claims');
+  const [soon, quick] = [{ deadlineMs: 150 }, { deadlineMs: 2_000 }];
+
+  beforeEach(async () => {
+    answer = (_request, response) => { json(response, { ok: true }); };
+    api = await aFakeApiServer((request, response) => { answer(request, response); });
+    proxy = new FaultProxy({ host: '127.0.0.1', port: api.port });
+    server = aClientOf(await proxy.start());
+  });
+  afterEach(async () => {
+    await server.close();
+    await proxy.stop();
+    await api.close();
+  });
+
+  it('sends what each method says, and answers the JSON', async () => {
+    const path = '/api/v1/namespaces/a/pods';
+
+    expect(await claims().get(`${path}/x`, { query: { pretty: false, none: undefined } })).to.deep.equal({ ok: true });
+    await claims().list(path, { labelSelector: 'a=b,c', limit: 20 });
+    await claims().create(path, { a: 'ä' });
+    await claims().replace(`${path}/x`, { b: 1 });
+    await claims().patch(`${path}/x`, 'application/merge-patch+json', { c: null });
+    await claims().remove(`${path}/x`, { uid: 'u', resourceVersion: '7', gracePeriodSeconds: 0 });
+
+    expect(api.seen.map(({ method, url, headers, body }) => [method, url, headers['content-type'], body])).to.deep.equal([
+      ['GET', `${path}/x?pretty=false`, undefined, ''],
+      ['GET', `${path}?labelSelector=a%3Db%2Cc&limit=20`, undefined, ''],
+      ['POST', path, 'application/json', '{"a":"ä"}'],
+      ['PUT', `${path}/x`, 'application/json', '{"b":1}'],
+      ['PATCH', `${path}/x`, 'application/merge-patch+json', '{"c":null}'],
+      ['DELETE', `${path}/x`, 'application/json', '{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":"u","resourceVersion":"7"}}'],
+    ]);
+    expect(api.seen[0]?.headers).to.deep.include({ 'user-agent': 'sandpool/0.0.1', 'accept': 'application/json' });
+    expect(proxy.connections).to.be.at.most(2); // undici frees a connection one turn of the loop after its answer
+  });
+
+  it('takes the credentials of the moment, and says when they were rejected', async () => {
+    let [token, rejected] = ['Bearer one', 0];
+    answer = (_request, response) => { json(response, { kind: 'Status', message: 'Unauthorized', reason: 'Unauthorized' }, 401); };
+    const own = aClientOf(api.port, { access: plainAccess(api.port, { authorization: () => token, rejected: () => { rejected += 1; } }) });
+
+    await rejection(own.lane('claims').get('/a'));
+    token = 'Bearer two';
+    await rejection(own.lane('claims').get('/a'));
+    await own.close();
+
+    expect(api.seen.map(({ headers }) => headers.authorization)).to.deep.equal(['Bearer one', 'Bearer two']);
+    expect(rejected).to.equal(2);
+  });
+
+  it('tells a refusal whole', async () => {
+    answer = (_request, response) => {
+      json(response, { kind: 'Status', reason: 'Invalid', message: 'no', details: { retryAfterSeconds: 3, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }] } }, 422);
+    };
+
+    const refused = await rejection(claims().create('/a', {}));
+
+    expect(refused).to.be.instanceOf(ApiRefused);
+    expect({ ...refused, message: refused.message }).to.deep.equal({
+      name: 'ApiRefused', status: 422, reason: 'Invalid', message: 'no', retryAfterSeconds: 3, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
+    });
+  });
+
+  it('bears a refusal that is no Status', async () => {
+    answer = (_request, response) => { response.writeHead(429, { 'retry-after': '2' }).end('<html>slow down</html>'); };
+
+    expect(await rejection(claims().create('/a', {}))).to.include({ status: 429, reason: '', retryAfterSeconds: 2, message: 'status 429: <html>slow down</html>' });
+  });
+
+  it('counts an answer of 500 or more to a write as unknown, to a read as refused', async () => {
+    answer = (_request, response) => { json(response, { kind: 'Status', reason: 'Timeout', message: 'request timed out' }, 504); };
+
+    const [write, read] = [await rejection(claims().replace('/a', {})), await rejection(claims().get('/a'))];
+
+    expect(write).to.be.instanceOf(OutcomeUnknown);
+    expect(write.cause).to.include({ name: 'ApiRefused', status: 504, reason: 'Timeout' });
+    expect(read).to.be.instanceOf(ApiRefused);
+  });
+
+  it('counts an answer that is no JSON as none', async () => {
+    answer = (_request, response) => { response.end('hello'); };
+
+    expect(await rejection(claims().get('/a'))).to.be.instanceOf(ApiUnreachable);
+    expect(await rejection(claims().create('/a', {}))).to.be.instanceOf(OutcomeUnknown);
+  });
+
+  it('knows that nothing was sent where the connection was refused', async () => {
+    await proxy.stop();
+
+    expect(await rejection(claims().create('/a', {}))).to.be.instanceOf(NotSent);
+    expect(await rejection(claims().get('/a'))).to.be.instanceOf(NotSent);
+  });
+
+  it('knows that nothing was sent while connections are all taken, and writes it never', async () => {
+    answer = () => undefined;
+    const stuck = Array.from({ length: 16 }, () => rejection(server.lane('background').get('/stuck', quick)));
+    await eventually(() => api.seen.length === 16, 'sixteen requests on their way');
+
+    expect(await rejection(server.lane('background').create('/late', {}, soon))).to.be.instanceOf(NotSent);
+
+    proxy.cut();
+    await proxy.stop();
+    await Promise.all(stuck);
+    expect(api.seen.filter(({ url }) => url === '/late')).to.deep.equal([]);
+  });
+
+  it('lets claims pass while the background waits', async () => {
+    answer = ({ url }, response) => { if (url === '/claim') json(response, {}); };
+    const stuck = Array.from({ length: 40 }, () => rejection(server.lane('background').get('/stuck', soon)));
+
+    await claims().create('/claim', {}, quick);
+
+    await Promise.all(stuck);
+  });
+
+  for (const state of ['swallow-answers', 'hold'] as const) {
+    it(`does not know what a write did whose answer did not come (${state})`, async () => {
+      await claims().get('/warm');
+      proxy.state = state;
+
+      expect(await rejection(claims().create('/a', {}, soon))).to.be.instanceOf(OutcomeUnknown);
+      expect(await rejection(claims().get('/a', soon))).to.be.instanceOf(ApiUnreachable);
+    });
+  }
+
+  it('does not know what a write did whose link was cut, and does not write it twice', async () => {
+    await claims().get('/warm');
+    proxy.state = 'cut-answers';
+
+    for (const write of [claims().create('/w', {}), claims().replace('/w', {}), claims().remove('/w')]) expect(await rejection(write)).to.be.instanceOf(OutcomeUnknown);
+
+    proxy.state = 'pass';
+    await claims().get('/after');
+    expect(api.seen.map(({ method, url }) => `${method} ${url}`).sort()).to.deep.equal(['DELETE /w', 'GET /after', 'GET /warm', 'POST /w', 'PUT /w']);
+  });
+
+  it('reads once more where a kept connection proves dead', async () => {
+    await claims().get('/warm');
+    let cuts = 1;
+    answer = ({ url }, response) => {
+      if (url === '/a' && cuts-- > 0) response.socket?.resetAndDestroy();
+      else json(response, { read: true });
+    };
+
+    expect(await claims().get('/a')).to.deep.equal({ read: true });
+    expect(api.seen.filter(({ url }) => url === '/a')).to.have.length(2);
+  });
+
+  it('is usable again after each fault', async () => {
+    for (const state of ['swallow-answers', 'cut-answers', 'hold'] as const) {
+      proxy.state = state;
+      await rejection(claims().create('/a', {}, soon));
+      proxy.state = 'pass';
+
+      expect(await claims().get('/b', quick)).to.deep.equal({ ok: true });
+    }
+  });
+
+  it('takes the deadline for all of it: waiting, connecting, the answer', async () => {
+    proxy.delayMs = 100;
+    const began = performance.now();
+
+    await rejection(claims().get('/a', soon));
+
+    expect(performance.now() - began).to.be.within(140, 1_000);
+  });
+});

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { ServerClock } from '../../src/k8s/server-clock.ts';
+
+const httpDate = (moment: number): string => new Date(moment).toUTCString();
+
+describe('the server clock', () => {
+  const NOON = Date.UTC(2026, 0, 1, 12);
+  let local: number;
+  let ahead: number;
+  let clock: ServerClock;
+  /** The server's own time; `ahead` of the local monotonic one, which starts at 5,000. */
+  const truth = (): number => NOON + local + ahead;
+  /** An answer that took `ms`; the server made it half-way. */
+  const answer = (ms = 4): void => {
+    const sentAt = local;
+    local += ms / 2;
+    const date = httpDate(truth());
+    local += ms / 2;
+    clock.observe(date, sentAt);
+  };
+  /** Answers at odd distances for so long. */
+  const answers = (forMs: number): void => {
+    for (const end = local + forMs; local < end; local += 137) answer();
+  };
+
+  beforeEach(() => {
+    [local, ahead] = [5_000, 0];
+    clock = new ServerClock(() => local);
+  });
+
+  it('knows no time before the first answer', () => {
+    expect(() => clock.now()).to.throw('has not told the time yet');
+    clock.observe('yesterday', local);
+    expect(() => clock.now()).to.throw('has not told the time yet');
+  });
+
+  it('is set by the first answer, to half a second', () => {
+    answer();
+
+    expect(Math.abs(clock.now() - truth())).to.be.at.most(510);
+    expect(Number.isInteger(clock.now())).to.equal(true);
+  });
+
+  it('narrows to some milliseconds over many answers', () => {
+    answers(120_000);
+
+    expect(Math.abs(clock.now() - truth())).to.be.at.most(20);
+  });
+
+  it('goes on without answers', () => {
+    answers(120_000);
+    local += 3_600_000;
+
+    expect(Math.abs(clock.now() - truth())).to.be.at.most(20);
+  });
+
+  for (const [what, jump] of [['back', -3_600_000], ['forward', 3_600_000]] as const) {
+    it(`moves smoothly where the server's time jumps ${what}, and never backwards`, () => {
+      answers(60_000);
+      let [last, lastLocal] = [clock.now(), local];
+      ahead += jump;
+
+      for (let step = 0; step < 100_000; step += 1) {
+        local += 61;
+        if (step % 50 === 0) answer();
+        const now = clock.now();
+        expect(now - last).to.be.within(0.9 * (local - lastLocal) - 1, 1.1 * (local - lastLocal) + 1);
+        [last, lastLocal] = [now, local];
+        if (Math.abs(now - truth()) < 1_000) return;
+        if (step % 200 === 0) local += 60_000;
+      }
+
+      expect(Math.abs(clock.now() - truth())).to.be.at.most(1_100);
+    });
+  }
+
+  it('calls at or after the moment, and not what was called off', async () => {
+    const real = new ServerClock();
+    real.observe(httpDate(NOON), performance.now());
+    const alive = setInterval(() => undefined, 1_000);
+    const calls: string[] = [];
+    const moment = real.now() + 30;
+
+    real.at(moment - 10, () => { calls.push('off'); })();
+    const at = await new Promise<number>((resolve) => { real.at(moment, () => { resolve(real.now()); }); });
+    clearInterval(alive);
+
+    expect(at).to.be.at.least(moment);
+    expect(calls).to.deep.equal([]);
+  });
+});
