@@ -68,7 +68,7 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
     });
     return {
       clock, driver, history,
-      records: sqliteRecordStore(database),
+      records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers),
       templates: templateFolder(config.templatesDir),
       backup: embeddedBackup({ database, dataDir, clock }),

@@ -36,4 +36,4 @@ export const endAll = async (argvOptions: NamedTexts, log: Log): Promise<number>
 
 const refuse = (): Promise<never> => Promise.reject(new Error('there are no pools here'));
 
-const NO_POOLS: Records<PoolRecord> = { list: async () => [], create: refuse, update: refuse, remove: refuse };
+const NO_POOLS: Records<PoolRecord> = { list: async () => [], get: async () => undefined, create: refuse, update: refuse, remove: refuse, watch: async () => undefined };

@@ -1,11 +1,13 @@
 import { expect } from 'chai';
+import { isDeepStrictEqual } from 'node:util';
 import { v7 } from 'uuid';
-import { RecordExists, type Records, type RecordStore } from '../../src/contracts/record-store.ts';
+import { RecordExists, type RecordChange, type Records, type RecordStore } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 import type { TemplateRecord } from '../../src/model/template.ts';
 import { ALICE, aDefinition } from '../support/instance-orders.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
 export interface RecordStoreUnderTest {
@@ -43,11 +45,11 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
     afterEach(() => under.close());
 
     recordsSuite<TemplateRecord>('templates', {
-      records: () => under.store.templates, draft: aTemplate, changed: (record) => ({ ...record, version: '2' }),
+      records: () => under.store.templates, draft: aTemplate, keyOf: ({ name }) => name, changed: (record) => ({ ...record, version: '2' }),
       clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) }, neighbours: {},
     });
     recordsSuite<PoolRecord>('pools', {
-      records: () => under.store.pools, draft: aPool, changed: (record) => ({ ...record, replicas: 9, deleting: 'force' }),
+      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, replicas: 9, deleting: 'force' }),
       clashes: {
         'namespace and name': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => aPool({ uid }),
@@ -55,7 +57,7 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
       neighbours: { 'the same name in another namespace': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
     });
     recordsSuite<ApiKeyRecord>('apiKeys', {
-      records: () => under.store.apiKeys, draft: anApiKey, changed: (record) => ({ ...record, expiresAt: 5 }),
+      records: () => under.store.apiKeys, draft: anApiKey, keyOf: ({ keyId }) => keyId, changed: (record) => ({ ...record, expiresAt: 5 }),
       clashes: {
         keyId: ({ keyId }) => anApiKey({ keyId }),
         'namespace and shortName': ({ shortName }) => anApiKey({ shortName }),
@@ -68,13 +70,15 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
 interface Kind<T extends { readonly revision: string }> {
   readonly records: () => Records<T>;
   readonly draft: () => Draft<T>;
+  /** What `get` takes. */
+  readonly keyOf: (record: T) => string;
   readonly changed: (record: T) => T;
   /** By what is taken: a draft that must be refused beside the record. */
   readonly clashes: Readonly<Record<string, (record: T) => Draft<T>>>;
   readonly neighbours: Readonly<Record<string, (record: T) => Draft<T>>>;
 }
 
-const recordsSuite = <T extends { readonly revision: string }>(kind: string, { records, draft, changed, clashes, neighbours }: Kind<T>): void => {
+const recordsSuite = <T extends { readonly revision: string }>(kind: string, { records, draft, keyOf, changed, clashes, neighbours }: Kind<T>): void => {
   describe(kind, () => {
     const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
@@ -85,6 +89,71 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
 
       expect(made[0]).to.deep.equal({ ...first, revision: made[0]?.revision });
       expect(await records().list()).to.have.deep.members(made);
+    });
+
+    it('reads one by its key, as it stands', async () => {
+      const record = await records().create(draft());
+      await records().create(draft());
+
+      expect(await records().get(keyOf(record))).to.deep.equal(record);
+      const second = await records().update(changed(record));
+      expect(await records().get(keyOf(record))).to.deep.equal(second);
+      await records().remove(second);
+      expect(await records().get(keyOf(record))).to.equal(undefined);
+    });
+
+    it('tells what stands, then each change, to each who watches', async () => {
+      const standing = await records().create(draft());
+      const [one, two] = [new Map<string, T>(), new Map<string, T>()];
+      const keptIn = (mirror: Map<string, T>) => ({ kind, record }: RecordChange<T>): void => {
+        if (kind === 'put') mirror.set(keyOf(record), record);
+        else mirror.delete(keyOf(record));
+      };
+
+      await records().watch(keptIn(one));
+      expect([...one.values()]).to.deep.equal([standing]);
+      const made = await records().create(draft());
+      const second = await records().update(changed(made));
+      await records().watch(keptIn(two));
+      await records().remove(standing);
+      const wanted = await records().list();
+
+      for (const mirror of [one, two]) await eventually(() => isDeepStrictEqual([...mirror.values()], wanted), 'the mirror shows what the store does');
+      expect(wanted).to.deep.equal([second]);
+    });
+
+    it('tells all that is written while it is read for the first time', async () => {
+      for (let i = 0; i < 20; i += 1) await records().create(draft());
+      const mirror = new Map<string, T>();
+
+      const watching = records().watch(({ kind, record }) => {
+        if (kind === 'put') mirror.set(keyOf(record), record);
+        else mirror.delete(keyOf(record));
+      });
+      await Promise.all((await records().list()).map(async (record, index) => {
+        const second = await records().update(changed(record));
+        if (index % 2 === 0) await records().remove(second);
+      }));
+      await watching;
+
+      const revisions = (all: Iterable<T>): string[] => [...all].map(({ revision }) => revision).sort();
+      const wanted = revisions(await records().list());
+      expect(wanted).to.have.length(10);
+      await eventually(() => isDeepStrictEqual(revisions(mirror.values()), wanted), 'the mirror shows what the store does');
+    });
+
+    it('goes on telling after a listener has thrown', async () => {
+      const told: string[] = [];
+      await records().watch(({ record }) => {
+        told.push(record.revision);
+        throw new Error('not taken in');
+      });
+
+      const first = await records().create(draft());
+      const second = await records().create(draft());
+
+      await eventually(() => told.includes(second.revision), 'the second record is told');
+      expect(told).to.include(first.revision);
     });
 
     for (const [what, clash] of Object.entries(clashes)) {

@@ -15,6 +15,8 @@ class MemoryTemplates implements Records<TemplateRecord> {
   readonly records = new Map<string, TemplateRecord>();
   writes = 0;
   async list() { return [...this.records.values()]; }
+  async get(name: string) { return this.records.get(name); }
+  async watch() { throw new Error('nothing here watches templates'); }
   async create(draft: Omit<TemplateRecord, 'revision'>) { return this.#put({ ...draft, revision: '1' }); }
   async update(record: TemplateRecord) { return this.#put({ ...record, revision: `${record.revision}+` }); }
   async remove(record: TemplateRecord) { this.records.delete(record.name); }

@@ -1,21 +1,40 @@
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { Records } from '../../src/contracts/record-store.ts';
-import { RecordExists } from '../../src/contracts/record-store.ts';
+import { RecordExists, type RecordChange, type Records } from '../../src/contracts/record-store.ts';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 
+/** Those who watch records in memory. */
+export class Followers<T> {
+  readonly #reports: ((change: RecordChange<T>) => void)[] = [];
+
+  add(report: (change: RecordChange<T>) => void, standing: Iterable<T>): void {
+    for (const record of standing) report({ kind: 'put', record });
+    this.#reports.push(report);
+  }
+
+  tell(change: RecordChange<T>): void { for (const report of this.#reports) report(change); }
+}
+
 /** Pool records in memory. */
 export class MemoryPools implements Records<PoolRecord> {
   readonly records = new Map<string, PoolRecord>();
+  readonly #followers = new Followers<PoolRecord>();
 
   async list(): Promise<readonly PoolRecord[]> { return [...this.records.values()]; }
+
+  async get(key: string): Promise<PoolRecord | undefined> {
+    return [...this.records.values()].find(({ name, owner }) => `${owner.namespace}/${name}` === key);
+  }
+
+  async watch(report: (change: RecordChange<PoolRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
 
   async create(draft: Omit<PoolRecord, 'revision'>): Promise<PoolRecord> {
     if ([...this.records.values()].some(({ name, owner }) => name === draft.name && owner.namespace === draft.owner.namespace)) throw new RecordExists();
     const record = { ...draft, revision: '1' };
     this.records.set(record.uid, record);
+    this.#followers.tell({ kind: 'put', record });
     return record;
   }
 
@@ -23,12 +42,14 @@ export class MemoryPools implements Records<PoolRecord> {
     if (this.records.get(record.uid)?.revision !== record.revision) throw new RecordConflict();
     const next = { ...record, revision: String(Number(record.revision) + 1) };
     this.records.set(record.uid, next);
+    this.#followers.tell({ kind: 'put', record: next });
     return next;
   }
 
   async remove(record: PoolRecord): Promise<void> {
     if (this.records.get(record.uid)?.revision !== record.revision) throw new RecordConflict();
     this.records.delete(record.uid);
+    this.#followers.tell({ kind: 'gone', record });
   }
 }
 

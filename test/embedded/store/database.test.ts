@@ -295,7 +295,7 @@ describe('the database', () => {
     const [stored] = await records.all();
     expect(stored?.record).to.deep.include({ id: '018bcfe5-6800-7000-8000-000000000001', state: 'claimed', revision: '2', poolName: 'default' });
     expect(stored?.record.claim).to.deep.equal(aClaim());
-    const store = sqliteRecordStore(database);
+    const store = sqliteRecordStore(database, quietLog);
     const [template] = await store.templates.list();
     expect(template).to.deep.include({ name: 'small', revision: '7' });
     expect((await store.pools.list()).map(({ uid, revision }) => [uid, revision])).to.deep.equal([['u1', '8']]);

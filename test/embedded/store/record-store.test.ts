@@ -1,8 +1,9 @@
 import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
 import { recordStoreSuite } from '../../contracts/record-store.ts';
+import { quietLog } from '../../support/quiet-log.ts';
 import { aDatabase } from './a-database.ts';
 
 recordStoreSuite('SQLite', async () => {
   const { database, close } = await aDatabase();
-  return { store: sqliteRecordStore(database), close };
+  return { store: sqliteRecordStore(database, quietLog), close };
 });
