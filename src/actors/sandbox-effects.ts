@@ -1,6 +1,6 @@
 import type { Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
-import { OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { LeaseLost, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../machines/sandbox-events.ts';
@@ -12,20 +12,24 @@ export interface SandboxEffectsDeps {
   readonly clock: Clock;
 }
 
+/** How long the answer to a DELETE waits for the mark. */
+const MARK_MS = 100;
+
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
 /**
  * Carries one intent out against driver, history and quota, and resolves with the event that tells how it went; with none
- * after a look that failed, which the state's deadline repeats. Never rejects.
+ * after a look that failed, which the state's deadline repeats. `held`: what is autonomous may still be done. Never rejects.
  */
-export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceId, intent: DriverIntent): Promise<SandboxEvent | undefined> => {
+export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceId, intent: DriverIntent, held: () => boolean): Promise<SandboxEvent | undefined> => {
   const { driver, clock } = deps;
   try {
     switch (intent.type) {
-      case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth) };
+      case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth, held) };
       case 'claim': return { type: 'CLAIMED', record: await driver.claim(intent.seen, intent.claim), now: clock.now() };
       case 'retire': await driver.retire(id, intent.seen); return { type: 'RETIRED', now: clock.now() };
-      case 'release': await driver.release(id, intent.end); return { type: 'RELEASED', now: clock.now() };
+      case 'release': await release(deps, id, intent); return { type: 'RELEASED', now: clock.now() };
+      case 'confirm-expiry': return await confirmExpiry(deps, id, intent);
       case 'look': return { type: 'FACT', fact: await driver.read(id), now: clock.now() };
       case 'close': return await close(deps, id, intent);
     }
@@ -34,10 +38,29 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
   }
 };
 
+/** That it ends is made known beside the durable end, which waits for it no longer than a moment: without it others look uncached. */
+const release = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: InstanceId, { end }: Extract<DriverIntent, { type: 'release' }>): Promise<void> => {
+  let cancel = (): void => undefined;
+  const soon = new Promise<void>((resolve) => { cancel = clock.at(clock.now() + MARK_MS, resolve); });
+  const marked = coordination.markEnded(id, end).catch(() => undefined);
+  await driver.release(id, end);
+  await Promise.race([marked, soon]);
+  cancel();
+};
+
+/** The longest life is a matter of the clock; whether it idles is decided where all replicas' activity is known. */
+const confirmExpiry = async ({ coordination, clock }: SandboxEffectsDeps, id: InstanceId, { reason, claim }: Extract<DriverIntent, { type: 'confirm-expiry' }>): Promise<SandboxEvent> => {
+  if (reason !== 'idle-timeout') return { type: 'EXPIRED', reason, now: clock.now() };
+  const expiry = await coordination.expire(id, claim);
+  return expiry.expired ? { type: 'EXPIRED', reason, now: clock.now() } : { type: 'STILL_ACTIVE', activeAt: expiry.activeAt, now: clock.now() };
+};
+
 /** History first, then the quota, then the record: the record is history's outbox. */
 const close = async ({ driver, history, coordination }: SandboxEffectsDeps, id: InstanceId, intent: Extract<DriverIntent, { type: 'close' }>): Promise<SandboxEvent> => {
   if (intent.finished) {
-    await history.record(intent.finished);
+    // Another replica may have been asked to end it, and knows why.
+    const known = intent.finished.endReason === 'lost' ? await coordination.ended(id) : undefined;
+    await history.record(known ? { ...intent.finished, endReason: known.reason } : intent.finished);
     await coordination.release(intent.finished.owner, 'sandboxes', id);
   }
   await driver.forget(id);
@@ -48,11 +71,13 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
   switch (intent.type) {
     case 'launch': return error instanceof OutcomeUnknown
       ? { type: 'LAUNCH_UNKNOWN', now }
+      : error instanceof LeaseLost ? { type: 'NOT_LEADING', now }
       : { type: 'LAUNCH_REFUSED', reason: error instanceof Error ? error.message : String(error) };
     case 'claim': return { type: 'CLAIM_UNSETTLED', now };
     case 'retire': return { type: 'RETIRE_UNSETTLED', now };
     case 'release': return { type: 'RELEASE_UNSETTLED', now };
-    case 'look': return undefined;
+    case 'look':
+    case 'confirm-expiry': return undefined;
     case 'close': return { type: 'CLOSE_UNSETTLED', now };
   }
 };

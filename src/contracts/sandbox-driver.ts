@@ -13,6 +13,11 @@ export class OutcomeUnknown extends Error {
   override readonly name: string = 'OutcomeUnknown';
 }
 
+/** The permission to write ended before the write. Nothing more was written than is known already. */
+export class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
+}
+
 /** The driver can't run this definition at all; `message` names the field. */
 export class DefinitionRefused extends Error {
   override readonly name = 'DefinitionRefused';
@@ -135,9 +140,10 @@ export interface SandboxDriver {
   expect(definition: InstanceDefinition): void;
   /**
    * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
-   * comes as a fact. Rejects with OutcomeUnknown, or another error where nothing was made.
+   * comes as a fact. `permitted` is asked right before each write; where it answers false: LeaseLost. Rejects with
+   * OutcomeUnknown, or another error where nothing was made.
    */
-  launch(birth: Birth): Promise<InstanceRecord>;
+  launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord>;
   /** Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown. */
   claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
   /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
@@ -156,6 +162,18 @@ export interface SandboxDriver {
   forget(id: InstanceId): Promise<void>;
   /** Record and process as they stand now, uncached. */
   read(id: InstanceId): Promise<InstanceFact>;
+  /**
+   * `read`, where what was reported so far may be behind what was written before this call; undefined where it can't be.
+   * What is answered by id from reports alone is checked by this, unless it is good news.
+   */
+  confirm(id: InstanceId): Promise<InstanceFact | undefined>;
+  /**
+   * Idle instances of the pool that reports may not have shown yet, read uncached after this call came; bounded. Those who
+   * ask at the same time share one reading. None where reports are never behind.
+   */
+  idle(poolUid: string): Promise<readonly InstanceFact[]>;
+  /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
+  caughtUp(): Promise<void>;
   /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command. */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, NotJoinable or OutcomeUnknown. */

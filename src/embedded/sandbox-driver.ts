@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
-  DefinitionRefused, OutcomeUnknown, RecordConflict,
+  DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
@@ -119,8 +119,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     for (const { image } of definition.containers) if (image !== 'host') this.#images.expect(image);
   }
 
-  async launch({ record: unborn, definition }: Birth): Promise<InstanceRecord> {
+  async launch({ record: unborn, definition }: Birth, permitted: () => boolean): Promise<InstanceRecord> {
     this.check(definition);
+    if (!permitted()) throw new LeaseLost('another replica launches');
     const { id } = unborn;
     const { record, found } = await this.#birth(unborn, definition);
     if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
@@ -169,6 +170,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const stored = await this.#records.read(id);
     return { id, record: stored?.record, vitals: this.#known.get(id)?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such process' } };
   }
+
+  /** The one daemon there is has reported what it wrote. */
+  confirm(): Promise<undefined> { return Promise.resolve(undefined); }
+  idle(): Promise<readonly InstanceFact[]> { return Promise.resolve([]); }
+  caughtUp(): Promise<void> { return Promise.resolve(); }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return this.#client.exec(id, request, signal);

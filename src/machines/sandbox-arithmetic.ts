@@ -4,6 +4,9 @@ import type { SandboxContext } from './sandbox-events.ts';
 /** How long an unanswered effect waits before it is looked at again. */
 export const RETRY_MS = 1_000;
 
+/** How long what is the leader's to do is left to it, before it is looked at again who leads. */
+export const LEADER_MS = 5_000;
+
 /** How long a launch may stay unanswered before it is repeated under the same id. */
 export const LAUNCH_MS = 15_000;
 

@@ -23,6 +23,12 @@ export type SandboxEvent =
   | { readonly type: 'RELEASE_UNSETTLED'; readonly now: number }
   | { readonly type: 'AMENDED'; readonly record: InstanceRecord; readonly now: number }
   | { readonly type: 'ACTIVE'; readonly now: number }
+  /** Its expiry was confirmed at the moment of acting. */
+  | { readonly type: 'EXPIRED'; readonly reason: EndReason; readonly now: number }
+  /** Not expired: something happened in it at that moment, perhaps seen by another replica. */
+  | { readonly type: 'STILL_ACTIVE'; readonly activeAt: number; readonly now: number }
+  /** The intent was another replica's to carry out: this one doesn't lead. */
+  | { readonly type: 'NOT_LEADING'; readonly now: number }
   | { readonly type: 'WORK_BEGAN'; readonly now: number }
   | { readonly type: 'WORK_ENDED'; readonly now: number }
   | { readonly type: 'CLOSED' }
@@ -33,8 +39,11 @@ export type SandboxEvent =
 export type SandboxIntent =
   | { readonly type: 'launch'; readonly birth: Birth }
   | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
-  | { readonly type: 'retire'; readonly seen: Revision }
-  | { readonly type: 'release'; readonly end: End }
+  /** `asked`: a request of this replica waits for it; else it is the leader's to carry out. */
+  | { readonly type: 'retire'; readonly seen: Revision; readonly asked: boolean }
+  | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
+  /** Answered by EXPIRED or STILL_ACTIVE. */
+  | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
   /** An uncached look; answered by FACT. */
   | { readonly type: 'look' }
   /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
@@ -57,6 +66,10 @@ export interface SandboxContext {
   /** Commands under way: while there are any, it is not idle. */
   readonly working: number;
   readonly end: End | undefined;
+  /** A request of this replica ends it. */
+  readonly asked: boolean;
+  /** Its record is known to be deleted. */
+  readonly forgotten: boolean;
   readonly gone: { readonly at: number; readonly exitCode: number | null } | undefined;
   /** Absolute; the supervisor sends DEADLINE at or after it. */
   readonly deadline: number | undefined;

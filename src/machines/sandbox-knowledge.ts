@@ -7,13 +7,13 @@ import type { SandboxContext, SandboxEvent, SandboxInput } from './sandbox-event
 
 export const ordered = (birth: Birth, now: number): SandboxContext => ({
   id: birth.record.id, poolUid: birth.record.poolUid, birth, record: undefined, startedAt: undefined, availableAt: undefined,
-  claiming: undefined, activeAt: now, working: 0, end: undefined, gone: undefined, deadline: undefined,
+  claiming: undefined, activeAt: now, working: 0, end: undefined, asked: false, forgotten: false, gone: undefined, deadline: undefined,
 });
 
 export const restored = (fact: Extract<SandboxInput, { fact: unknown }>['fact'], now: number): SandboxContext => {
   const blank: SandboxContext = {
     id: fact.id, poolUid: fact.record.poolUid, birth: undefined, record: fact.record, startedAt: undefined, availableAt: undefined,
-    claiming: undefined, activeAt: now, working: 0, end: fact.record.end, gone: undefined, deadline: undefined,
+    claiming: undefined, activeAt: now, working: 0, end: fact.record.end, asked: false, forgotten: false, gone: undefined, deadline: undefined,
   };
   return { ...blank, ...learned(blank, { fact, now }) };
 };
@@ -27,7 +27,8 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
   const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: vitals.reason } : {};
-  return { record, gone, startedAt, availableAt, ...unready, ...(record?.end ? { end: record.end } : {}) };
+  const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
+  return { record, gone, startedAt, availableAt, forgotten, ...unready, ...(record?.end ? { end: record.end } : {}) };
 };
 
 /** Of two records of one instance the one that is further on; the one shown last among equals. */
@@ -40,8 +41,13 @@ const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
 export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
   !context.end || (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
 
+/** A tenant's request of this replica: it is told to be deleted, or its own claim is settled. */
+export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
+  (event.type === 'END' && event.reason === 'deleted') || context.claiming !== undefined;
+
 export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
-  if (event.type === 'END') return { reason: event.reason, exitCode: null };
+  if (event.type === 'END' || event.type === 'EXPIRED') return { reason: event.reason, exitCode: null };
+  if (event.type === 'FACT' && context.record?.claim) return { reason: 'deleted', exitCode: null };
   const claim = context.record?.claim;
   if (event.type === 'DEADLINE' && claim) return { reason: expiryOf(claim, context.activeAt, context.working)?.reason ?? 'deleted', exitCode: null };
   return { reason: 'retired', exitCode: null };

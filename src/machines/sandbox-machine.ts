@@ -1,8 +1,8 @@
 import { assign, emit, setup } from 'xstate';
 import { expiryOf } from '../model/claim-rules.ts';
-import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
-import { endOf, failureOf, further, learned, mayNoteEnd, ordered, proven, restored } from './sandbox-knowledge.ts';
+import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, ordered, proven, restored } from './sandbox-knowledge.ts';
 
 /**
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
@@ -12,6 +12,9 @@ import { endOf, failureOf, further, learned, mayNoteEnd, ordered, proven, restor
  * or by a fact that it is gone. END is legal in every state, and never forgotten. A claim or retirement of unknown outcome
  * is looked at uncached; past its request's deadline a claim is settled by the conditional retirement, so that it can't
  * land later.
+ *
+ * Every replica has this actor. What a request of the replica asks for it carries out itself; all else is the leader's, and
+ * NOT_LEADING says so: then it waits for the facts that show what the leader did.
  */
 export const sandboxMachine = setup({
   types: {
@@ -38,9 +41,10 @@ export const sandboxMachine = setup({
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
+    forgottenAndGone: ({ context }) => context.gone !== undefined && (context.forgotten || context.record === undefined),
     expired: ({ context, event }) => {
       const claim = context.record?.claim;
-      if (event.type !== 'DEADLINE' || !claim) return false;
+      if (!('now' in event) || !claim) return false;
       const expiry = expiryOf(claim, context.activeAt, context.working);
       return expiry !== undefined && event.now >= expiry.at;
     },
@@ -51,6 +55,7 @@ export const sandboxMachine = setup({
     learn: assign(({ context, event }) => event.type === 'FACT' ? learned(context, event) : {}),
     keepRecord: assign(({ context, event }) => 'record' in event ? { record: further(context.record, event.record), birth: undefined } : {}),
     dropRecord: assign({ record: undefined, birth: undefined }),
+    dropBirth: assign({ birth: undefined }),
     beginClaim: assign(({ event }) => event.type === 'CLAIM'
       ? { claiming: { claim: event.claim, until: event.until, repeated: false }, deadline: event.until } : {}),
     beginRunning: assign(({ context, event }) => ({
@@ -58,6 +63,7 @@ export const sandboxMachine = setup({
       activeAt: Math.max(context.activeAt, context.record?.claim?.claimedAt ?? 0, 'now' in event ? event.now : 0),
     })),
     markActive: assign(({ event }) => 'now' in event ? { activeAt: event.now } : {}),
+    markActiveThen: assign(({ context, event }) => event.type === 'STILL_ACTIVE' ? { activeAt: Math.max(context.activeAt, event.activeAt) } : {}),
     beginWork: assign(({ context, event }) => ({ working: context.working + 1, activeAt: 'now' in event ? event.now : context.activeAt })),
     endWork: assign(({ context, event }) => ({ working: Math.max(0, context.working - 1), activeAt: 'now' in event ? event.now : context.activeAt })),
     awaitExpiry: assign(({ context }) => {
@@ -65,6 +71,7 @@ export const sandboxMachine = setup({
       return { deadline: claim && expiryOf(claim, context.activeAt, context.working)?.at };
     }),
     awaitRetry: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + RETRY_MS })),
+    awaitLeader: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LEADER_MS })),
     awaitRequest: assign(({ context }) => context.claiming
       ? { claiming: { ...context.claiming, repeated: true }, deadline: context.claiming.until } : {}),
     awaitRepeat: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + CLAIM_REPEAT_MS })),
@@ -75,7 +82,10 @@ export const sandboxMachine = setup({
     }),
     awaitSteady: assign(({ context }) => ({ deadline: (context.availableAt ?? context.activeAt) + STEADY_MS })),
     awaitNothing: assign({ deadline: undefined }),
-    noteEnd: assign(({ context, event }) => mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
+    noteEnd: assign(({ context, event }) => ({
+      asked: context.asked || isAsked(context, event),
+      ...(mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
+    })),
     forgetEnd: assign({ end: undefined }),
     startTimedOut: assign(({ context }) => context.end ? {} : { end: { reason: 'start-timeout' as const, exitCode: null } }),
     startFailed: assign(({ context }) => context.end ? {} : { end: { reason: 'start-failed' as const, exitCode: null } }),
@@ -86,8 +96,12 @@ export const sandboxMachine = setup({
     }),
     launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
     claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record) })),
-    retire: emit(({ context }): SandboxIntent => ({ type: 'retire', seen: proven(context.record).revision })),
-    release: emit(({ context }): SandboxIntent => ({ type: 'release', end: context.end ?? { reason: 'lost', exitCode: null } })),
+    retire: emit(({ context }): SandboxIntent => ({ type: 'retire', seen: proven(context.record).revision, asked: context.asked })),
+    release: emit(({ context }): SandboxIntent => ({ type: 'release', end: context.end ?? { reason: 'lost', exitCode: null }, asked: context.asked })),
+    confirmExpiry: emit(({ context }): SandboxIntent => {
+      const claim = proven(context.record?.claim);
+      return { type: 'confirm-expiry', claim, reason: proven(expiryOf(claim, context.activeAt, context.working)).reason };
+    }),
     look: emit({ type: 'look' } as SandboxIntent),
     close: emit(({ context }): SandboxIntent => {
       const finished = finishedOf(context, context.record);
@@ -123,11 +137,23 @@ export const sandboxMachine = setup({
           states: {
             launching: {
               entry: ['awaitLaunch', 'launch'],
-              on: { LAUNCH_UNKNOWN: { target: 'uncertain' }, DEADLINE: { guard: 'due', target: 'uncertain' } },
+              on: { LAUNCH_UNKNOWN: { target: 'uncertain' }, DEADLINE: { guard: 'due', target: 'uncertain' }, NOT_LEADING: { target: 'abandoned' } },
             },
             uncertain: {
               entry: 'awaitRetry',
               on: { DEADLINE: { guard: 'due', target: 'launching' } },
+            },
+            /** Another replica leads now, and launches what is missing: it is gone on with only if it landed. */
+            abandoned: {
+              entry: ['awaitRetry', 'look'],
+              on: {
+                FACT: [
+                  { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
+                  { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord'] },
+                  { target: '#sandbox.starting.booting', actions: ['learn', 'dropBirth'] },
+                ],
+                DEADLINE: { guard: 'due', target: 'abandoned', reenter: true },
+              },
             },
             /** An earlier attempt may have landed: the record tells. */
             refused: {
@@ -258,16 +284,26 @@ export const sandboxMachine = setup({
         { guard: 'endNoted', target: 'stopping.releasing' },
       ],
       on: {
-        FACT: { actions: ['learn', 'awaitExpiry'] },
+        FACT: [
+          // Somebody deleted its record by hand.
+          { guard: 'recordGone', target: 'stopping.releasing', actions: ['learn', 'noteEnd'] },
+          { actions: ['learn', 'awaitExpiry'] },
+        ],
         ACTIVE: { actions: ['markActive', 'awaitExpiry'] },
         WORK_BEGAN: { actions: ['beginWork', 'awaitExpiry'] },
         WORK_ENDED: { actions: ['endWork', 'awaitExpiry'] },
         AMENDED: { actions: ['keepRecord', 'markActive', 'awaitExpiry'] },
         END: { target: 'stopping.releasing', actions: 'noteEnd' },
         DEADLINE: [
+          { guard: 'expired', actions: ['awaitRetry', 'confirmExpiry'] },
+          { actions: 'awaitExpiry' },
+        ],
+        EXPIRED: [
           { guard: 'expired', target: 'stopping.releasing', actions: 'noteEnd' },
           { actions: 'awaitExpiry' },
         ],
+        STILL_ACTIVE: { actions: ['markActiveThen', 'awaitExpiry'] },
+        NOT_LEADING: { actions: 'awaitLeader' },
       },
     },
     stopping: {
@@ -288,6 +324,7 @@ export const sandboxMachine = setup({
           on: {
             RETIRED: { target: 'waiting', actions: 'dropRecord' },
             RETIRE_UNSETTLED: { target: 'looking' },
+            NOT_LEADING: { target: 'left' },
             DEADLINE: { guard: 'due', target: 'looking' },
             CLAIMED: { target: 'judging', actions: 'keepRecord' },
           },
@@ -313,6 +350,7 @@ export const sandboxMachine = setup({
           on: {
             RELEASED: { target: 'waiting' },
             RELEASE_UNSETTLED: { target: 'unnoted' },
+            NOT_LEADING: { target: 'left' },
             DEADLINE: { guard: 'due', target: 'releasing', reenter: true },
             FACT: { actions: 'learn' },
           },
@@ -330,11 +368,25 @@ export const sandboxMachine = setup({
             DEADLINE: { guard: 'due', actions: ['look', 'awaitRetry'] },
           },
         },
+        /** The leader's to carry out: what it did comes as a fact. */
+        left: {
+          entry: 'awaitLeader',
+          always: { guard: 'forgottenAndGone', target: '#sandbox.completed' },
+          on: {
+            END: { target: 'judging', actions: 'noteEnd' },
+            FACT: [
+              { guard: 'recordGone', actions: 'learn' },
+              { target: 'judging', actions: 'learn' },
+            ],
+            DEADLINE: { guard: 'due', target: 'judging' },
+          },
+        },
         closing: {
           entry: ['awaitRetry', 'close'],
           on: {
             CLOSED: { target: '#sandbox.completed' },
             CLOSE_UNSETTLED: { target: 'unclosed' },
+            NOT_LEADING: { target: 'left' },
             DEADLINE: { guard: 'due', target: 'closing', reenter: true },
           },
         },

@@ -7,7 +7,7 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
 
 export interface DriverUnderTest {
@@ -80,7 +80,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     afterEach(() => under.close());
 
     const launched = async (order = anOrder()) => {
-      const record = await driver.launch(order);
+      const record = await driver.launch(order, permitted);
       await log.when(record.id, 'available');
       return record;
     };
@@ -96,7 +96,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('launches: the record is born idle, then starting, then available', async () => {
       const order = anOrder();
-      const record = await driver.launch(order);
+      const record = await driver.launch(order, permitted);
       expect(record).to.deep.include({ ...order.record, state: 'idle' });
       const fact = await log.when(record.id, 'available');
       expect(fact.record).to.deep.equal(record);
@@ -105,7 +105,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('makes one instance of an id that is launched twice', async () => {
       const order = anOrder();
-      const [first, second] = await Promise.all([driver.launch(order), log.when(order.record.id, 'starting').then(() => driver.launch(order))]);
+      const [first, second] = await Promise.all([driver.launch(order, permitted), log.when(order.record.id, 'starting').then(() => driver.launch(order, permitted))]);
       await log.when(order.record.id, 'available');
       expect(second.id).to.equal(first.id);
       expect(log.kinds(order.record.id).filter((kind) => kind === 'available')).to.have.lengthOf(1);
@@ -210,7 +210,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('keeps what an instance printed, also after it is gone', async () => {
       const order = anOrder(aDefinition({ argv: ['echo', 'one\ntwo'] }));
-      const { id } = await driver.launch(order);
+      const { id } = await driver.launch(order, permitted);
       await log.when(id, 'gone');
       await eventually(async () => (await driver.logs(id, aLogRequest())).lines.length === 2, 'both lines are kept');
 
@@ -226,7 +226,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('follows what an instance prints to its end, from any place', async () => {
       const order = anOrder(aDefinition({ argv: ['echo', 'one\ntwo'] }));
-      const { id } = await driver.launch(order);
+      const { id } = await driver.launch(order, permitted);
 
       const lines = await followed(driver, id, '0');
 

@@ -3,7 +3,7 @@ import type { EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts
 import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
 import { aSpawnedDriver, type SpawnedDriver } from './a-spawned-driver.ts';
 import { FactLog } from './fact-log.ts';
-import { anOrder } from './instance-orders.ts';
+import { anOrder, permitted } from './instance-orders.ts';
 
 export interface WatchedDriver extends SpawnedDriver {
   readonly log: FactLog;
@@ -25,7 +25,7 @@ export const aWatchedDriver = async (part: Partial<EmbeddedDriverOptions> = {}):
   return {
     ...spawned, log, exec,
     launched: async (order = anOrder()) => {
-      const record = await driver.launch(order);
+      const record = await driver.launch(order, permitted);
       await log.when(record.id, 'available');
       return record;
     },

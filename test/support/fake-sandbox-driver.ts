@@ -1,6 +1,6 @@
 import { Duplex, PassThrough } from 'node:stream';
 import {
-  DefinitionRefused, InstanceGone, PortUnreachable,
+  DefinitionRefused, InstanceGone, LeaseLost, PortUnreachable,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
@@ -118,9 +118,10 @@ export class FakeSandboxDriver implements SandboxDriver {
     if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
   }
 
-  async launch(order: Birth): Promise<InstanceRecord> {
+  async launch(order: Birth, permitted: () => boolean): Promise<InstanceRecord> {
     const { id } = order.record;
     await this.#enter('launch', id);
+    if (!permitted()) throw new LeaseLost('another replica launches');
     this.check(order.definition);
     const existing = await this.records.read(id);
     const record = existing?.record ?? await this.records.birth(order.record, order.definition);
@@ -166,6 +167,12 @@ export class FakeSandboxDriver implements SandboxDriver {
     const stored = await this.records.read(id);
     return { id, record: stored?.record, vitals: this.#vitalsOf(id) };
   }
+
+  async confirm(): Promise<undefined> {}
+
+  async idle(): Promise<readonly InstanceFact[]> { return []; }
+
+  async caughtUp(): Promise<void> {}
 
   async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     await this.#enter('exec', id);

@@ -25,3 +25,6 @@ export const anOrder = (definition: InstanceDefinition = aDefinition(), id: stri
 
 export const aClaim = (part: Partial<Claim> = {}): Claim =>
   ({ owner: ALICE, claimedAt: 1_700_000_001_000, idleTimeoutMs: 0, maxLifetimeMs: 0, ...part });
+
+/** Whoever leads may launch. */
+export const permitted = (): boolean => true;

@@ -10,7 +10,7 @@ import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driv
 import { echoServer } from '../../support/echo-server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
-import { aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
@@ -80,7 +80,7 @@ describe('isolation none', function () {
       'the command could not be run: chdir to /no/such: No such file or directory': { workingDir: '/no/such' },
     };
     for (const [reason, container] of Object.entries(reasons)) {
-      const { id } = await spawned.driver.launch(anOrder(aDefinition(container)));
+      const { id } = await spawned.driver.launch(anOrder(aDefinition(container)), permitted);
       expect((await spawned.log.when(id, 'gone')).vitals).to.include({ reason });
     }
   });

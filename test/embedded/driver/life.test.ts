@@ -8,7 +8,7 @@ import { SpawnerUnusable } from '../../../src/embedded/spawner-process.ts';
 import { aSpawnedDriver, buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
@@ -23,7 +23,7 @@ describe('the life of a real sandbox', function () {
   after(() => spawned.close());
 
   it('is gone with its exit code when its main process ends', async () => {
-    const { id } = await spawned.driver.launch(anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })));
+    const { id } = await spawned.driver.launch(anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })), permitted);
     const gone = await spawned.log.when(id, 'gone');
     expect(gone.vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
     expect(gone.record?.state).to.equal('idle');
@@ -40,15 +40,15 @@ describe('the life of a real sandbox', function () {
   });
 
   it('never becomes available where its command can not be executed, and says why', async () => {
-    const missing = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/no/such', 'argument'] })));
+    const missing = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/no/such', 'argument'] })), permitted);
     expect((await spawned.log.when(missing.id, 'gone')).vitals).to.deep.include({ reason: 'command not found: /no/such' });
-    const refused = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/etc/passwd'] })));
+    const refused = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/etc/passwd'] })), permitted);
     expect((await spawned.log.when(refused.id, 'gone')).vitals).to.deep.include({ reason: 'command not executable: /etc/passwd' });
     expect(spawned.log.kinds(missing.id)).to.deep.equal(['starting', 'gone']);
   });
 
   it('never becomes available where bubblewrap fails', async () => {
-    const { id } = await spawned.driver.launch(anOrder(aDefinition({ workingDir: '/usr/no/such' })));
+    const { id } = await spawned.driver.launch(anOrder(aDefinition({ workingDir: '/usr/no/such' })), permitted);
     expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({ exitCode: 1, reason: 'exited with 1 before it was up' });
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'gone']);
   });
@@ -66,7 +66,7 @@ describe('the life of a real sandbox', function () {
 
   it('can be retired while it waits for its turn and while it starts', async () => {
     const orders = Array.from({ length: 12 }, () => anOrder());
-    const launches = orders.map((order) => spawned.driver.launch(order));
+    const launches = orders.map((order) => spawned.driver.launch(order, permitted));
     for (const { record: { id } } of orders) {
       const stored = await spawned.records.read(id);
       await spawned.driver.retire(id, stored?.record.revision ?? '');

@@ -8,7 +8,7 @@ import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 const COUNTING = 'n=0; while :; do n=$((n+1)); echo "count $n"; sleep 0.02; done';
@@ -135,7 +135,7 @@ describe('what sandboxes print', function () {
 
   it('shows why bubblewrap could not make the sandbox', async () => {
     const order = anOrder(aDefinition({ workingDir: '/usr/no/such' }));
-    await driver.launch(order);
+    await driver.launch(order, permitted);
     await world.log.when(order.record.id, 'gone');
     await eventually(async () => (await linesOf(order.record.id)).length > 0, 'it says so');
     expect((await linesOf(order.record.id)).join()).to.include('bwrap:');

@@ -7,7 +7,7 @@ import { execProbe, httpProbe, tcpProbe } from '../../support/a-probe.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
 import { webServer } from '../../support/web-server.ts';
 
 const often = { periodMs: 1_000, failureThreshold: 1 };
@@ -32,7 +32,7 @@ describe('readiness probes of real sandboxes', function () {
   ] as const) {
     it(`become available once ${name} passes`, async () => {
       const argv = name === 'a command' ? ['sh', '-c', 'sleep 0.3; touch /tmp/ready; exec sleep infinity'] : ['sh', '-c', 'sleep 0.3; exec "$@"', 'sh', ...webServer(8_000)];
-      const { id } = await spawned.driver.launch(probed(probe, {}, argv));
+      const { id } = await spawned.driver.launch(probed(probe, {}, argv), permitted);
       const available = await spawned.log.when(id, 'available');
       expect(available.record).to.deep.include({ id, state: 'idle' });
       expect(spawned.log.of(id)[1]?.vitals).to.deep.include({ kind: 'starting' }).and.to.have.property('reason').that.matches(/^readinessProbe: /);
@@ -41,7 +41,7 @@ describe('readiness probes of real sandboxes', function () {
 
   it('say what they saw: an exit code with its words, a status, a refusal, a silence', async () => {
     const says = async (probe: ReadinessProbe, words: string): Promise<void> => {
-      const { id } = await spawned.driver.launch(probed(probe));
+      const { id } = await spawned.driver.launch(probed(probe), permitted);
       await eventually(() => JSON.stringify(lastOf(id)).includes(words), words);
     };
     await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7']), 'readinessProbe: sh ended with 7: some words');
@@ -73,7 +73,7 @@ describe('readiness probes of real sandboxes', function () {
   });
 
   it('send their own headers, and a Host of the loopback', async () => {
-    const { id } = await spawned.driver.launch(probed(httpProbe(8_002, '/path?q')));
+    const { id } = await spawned.driver.launch(probed(httpProbe(8_002, '/path?q')), permitted);
     await eventually(() => JSON.stringify(lastOf(id)).includes('nothing listens'), 'it is probed');
     const once = 'use IO::Socket::INET; my $server = IO::Socket::INET->new(LocalAddr => "127.0.0.1:8002", Listen => 1) or die "$!";'
       + 'my $client = $server->accept; sysread $client, my $head, 4096; syswrite $client, "HTTP/1.1 200 OK\\r\\n\\r\\n"; print $head;';
@@ -85,7 +85,7 @@ describe('readiness probes of real sandboxes', function () {
     const under = await aWatchedDriver();
     try {
       const idle = await under.launched(probed(execProbe(['test', '!', '-e', '/tmp/broken'], often)));
-      const never = await under.driver.launch(probed(execProbe(['false'])));
+      const never = await under.driver.launch(probed(execProbe(['false'])), permitted);
       await eventually(() => under.log.of(never.id).some(({ vitals }) => vitals.kind === 'starting' && vitals.reason !== undefined), 'it is probed');
       await under.exec(idle.id, ['touch', '/tmp/broken']);
       await under.log.when(idle.id, 'unavailable');

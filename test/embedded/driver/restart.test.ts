@@ -15,7 +15,7 @@ import { aSpawnedDriver, buildLauncher, LAUNCHER, SPAWNER_COMMAND } from '../../
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
@@ -87,7 +87,7 @@ describe('what outlives whom', function () {
   });
 
   it('repeats launches that were under way, under the same id, once each', async () => {
-    const launches = Array.from({ length: 8 }, () => spawned.driver.launch(anOrder()));
+    const launches = Array.from({ length: 8 }, () => spawned.driver.launch(anOrder(), permitted));
     await killSpawner();
     const records = await Promise.all(launches);
     // Those that were half started are ended and reported; all others come up.

@@ -7,7 +7,7 @@ import { programEntries } from '../../support/a-root-file-system.ts';
 import type { WatchedDriver } from '../../support/a-watched-driver.ts';
 import { anImageDefinition, anImageDriver, imageFolders, type ImageFolders } from '../../support/an-image-driver.ts';
 import { gzipLayer, plainLayer, tarOf, writeLayout, type TarEntry } from '../../support/an-oci-layout.ts';
-import { anOrder } from '../../support/instance-orders.ts';
+import { anOrder, permitted } from '../../support/instance-orders.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('sandboxes made from images', function () {
@@ -33,7 +33,7 @@ describe('sandboxes made from images', function () {
   };
   const started = async (...terms: Parameters<typeof anImageDefinition>) => (await under.launched(anOrder(anImageDefinition(...terms)))).id;
   const failed = async (...terms: Parameters<typeof anImageDefinition>): Promise<string> => {
-    const { id } = await under.driver.launch(anOrder(anImageDefinition(...terms)));
+    const { id } = await under.driver.launch(anOrder(anImageDefinition(...terms)), permitted);
     const { vitals } = await under.log.when(id, 'gone');
     return vitals.kind === 'gone' ? vitals.reason : '';
   };
@@ -146,7 +146,7 @@ describe('sandboxes made from images', function () {
     await layered('slow', []);
     const slow = await anImageDriver(folders, { unpackerCommand: ['/bin/sleep', '60'] });
     const order = anOrder(anImageDefinition('oci:slow'));
-    const launched = slow.driver.launch(order);
+    const launched = slow.driver.launch(order, permitted);
     await slow.log.when(order.record.id, 'starting');
     const fact = await slow.driver.read(order.record.id);
     await slow.driver.retire(order.record.id, fact.record?.revision ?? '');
