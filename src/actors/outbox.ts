@@ -34,6 +34,11 @@ export class Outbox {
     }
   }
 
+  /** Resolves once what is under way now is done. */
+  async drained(): Promise<void> {
+    await Promise.all([...this.#running]);
+  }
+
   /** Resolves once nothing is under way. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);

@@ -40,7 +40,7 @@ export class PoolHost {
   readonly #deps: PoolHostDeps;
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
   readonly #writing = new Map<string, Promise<unknown>>();
-  #leading = false;
+  readonly #led = new Set<number>();
 
   constructor(deps: PoolHostDeps) { this.#deps = deps; }
 
@@ -76,15 +76,15 @@ export class PoolHost {
     if (record) this.send(uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
   }
 
-  /** Begins to decide for each pool whose shard this replica leads. */
-  lead(): void {
-    this.#leading = true;
-    for (const uid of [...this.#actors.keys()]) this.#leadOne(uid);
+  /** Begins to decide for each pool of the shard. */
+  lead(shard: number): void {
+    this.#led.add(shard);
+    for (const uid of this.#in(shard)) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
   }
 
-  follow(): void {
-    this.#leading = false;
-    for (const uid of [...this.#actors.keys()]) this.send(uid, { type: 'FOLLOW' });
+  follow(shard: number): void {
+    this.#led.delete(shard);
+    for (const uid of this.#in(shard)) this.send(uid, { type: 'FOLLOW' });
   }
 
   /**
@@ -125,12 +125,10 @@ export class PoolHost {
     this.#actors.set(uid, actor);
     this.index.add(record);
     actor.start();
-    if (this.#leading) this.#leadOne(uid);
+    if (this.#led.has(shardOf(uid))) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
   }
 
-  #leadOne(uid: string): void {
-    if (this.#deps.coordination.lease(shardOf(uid))?.held()) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
-  }
+  #in(shard: number): readonly string[] { return [...this.#actors.keys()].filter((uid) => shardOf(uid) === shard); }
 
   #changed(uid: string, actor: Actor<typeof poolMachine>, before: PoolContext): void {
     const snapshot = actor.getSnapshot();

@@ -18,6 +18,7 @@ import { shardOf } from '../model/shards.ts';
 import { Deadlines } from './deadlines.ts';
 import { NO_EVENTS, type EventSink } from './event-feed.ts';
 import { Outbox } from './outbox.ts';
+import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { sandboxEffects } from './sandbox-effects.ts';
 import { eventOf, happeningsOf, isKept, type Moment } from './sandbox-happenings.ts';
@@ -59,9 +60,9 @@ export class Supervisor {
   readonly #outbox: Outbox;
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
+  readonly #leading: Leading;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
-  #deciding = false;
   #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -84,6 +85,16 @@ export class Supervisor {
       running: (uid) => this.index.claimedIn(uid),
       tell: (id, event) => { this.send(id, event); },
     });
+    this.#leading = new Leading({
+      leases: deps.coordination, clock: deps.clock, log: deps.log,
+      caughtUp: () => deps.driver.caughtUp(),
+      lead: (shard) => {
+        this.pools.lead(shard);
+        this.#retirePoolless(shard);
+      },
+      follow: (shard) => { this.pools.follow(shard); },
+      drained: () => this.#outbox.drained(),
+    });
   }
 
   /** How many actors threw and were made again from their facts. */
@@ -95,22 +106,22 @@ export class Supervisor {
     for (const record of await this.#deps.pools.list()) await this.pools.restore(record);
     await this.#deps.driver.watch((fact) => this.#learn(fact));
     await this.#restoreQuotas();
-    for (const id of this.index.list({ phase: 'Idle' }, 0, this.size).ids) this.#retireIfPoolless(id);
-    for (const id of this.index.list({ phase: 'Starting' }, 0, this.size).ids) this.#retireIfPoolless(id);
-    this.#deciding = true;
-    this.pools.lead();
+    await this.#leading.start();
   }
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
   async stop(withinMs: number): Promise<void> {
-    this.#deciding = false;
-    this.pools.follow();
+    this.#leading.stop();
     this.#deadlines.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
     await Promise.race([this.#outbox.settled(), over]);
     cancel();
+    await this.#leading.giveUp();
   }
+
+  /** The shards that this replica leads. */
+  get shards(): readonly number[] { return this.#leading.shards; }
 
   ids(): readonly string[] { return [...this.#sandboxes.keys()]; }
 
@@ -155,7 +166,7 @@ export class Supervisor {
     if (this.send(fact.id, { type: 'FACT', fact, now })) return;
     if (!fact.record) return;
     this.#host({ now, fact: { ...fact, record: fact.record } });
-    if (this.#deciding) this.#retireIfPoolless(fact.id);
+    this.#retireIfPoolless(fact.id);
     this.#outbox.drain();
   }
 
@@ -187,14 +198,19 @@ export class Supervisor {
       this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
       return;
     }
+    const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;
     const act = async (): Promise<void> => {
-      const event = await this.#carryOut(id, intent);
+      const event = await this.#carryOut(id, intent, () => lease?.held() ?? true);
       if (event) this.send(id, event);
     };
-    this.#outbox.put({ name: intent.type, lease: intent.type === 'launch' ? this.#leaseOf(intent.birth.record.poolUid) : undefined, act });
+    const dropped = (): void => { this.send(id, { type: 'NOT_LEADING', now: this.#deps.clock.now() }); };
+    this.#outbox.put({ name: intent.type, lease, act, dropped });
   }
 
-  #leaseOf(poolUid: string): Lease { return this.#deps.coordination.lease(shardOf(poolUid)) ?? LOST_LEASE; }
+  #leaseOf(id: string): Lease {
+    const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
+    return (poolUid === undefined ? undefined : this.#deps.coordination.lease(shardOf(poolUid))) ?? LOST_LEASE;
+  }
 
   #changed(id: string, actor: Actor<typeof sandboxMachine>, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
     const snapshot = actor.getSnapshot();
@@ -238,11 +254,29 @@ export class Supervisor {
     }
   }
 
+  #retirePoolless(shard: number): void {
+    for (const [id, actor] of this.#sandboxes) if (shardOf(actor.getSnapshot().context.poolUid) === shard) this.#retireIfPoolless(id);
+  }
+
   #retireIfPoolless(id: string): void {
     const snapshot = this.sandbox(id);
-    if (snapshot && !this.pools.get(snapshot.context.poolUid)) this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+    if (!snapshot || (snapshot.status !== 'Idle' && snapshot.status !== 'Starting')) return;
+    const { poolUid } = snapshot.context;
+    if (!this.pools.get(poolUid) && this.#leading.leads(shardOf(poolUid))) this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() });
   }
 }
+
+/** Nobody's request waits for it. */
+const isLeaders = (intent: SandboxIntent): boolean => {
+  switch (intent.type) {
+    case 'launch':
+    case 'confirm-expiry':
+    case 'close': return true;
+    case 'retire':
+    case 'release': return !intent.asked;
+    default: return false;
+  }
+};
 
 const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
   const { value, context } = actor.getSnapshot();

@@ -31,6 +31,9 @@ export const sandboxMachine = setup({
     endNoted: ({ context }) => context.record?.state === 'ending',
     mayRunOn: ({ context }) => context.record?.state === 'claimed' && !isOurDoing(context.end),
     gone: ({ context }) => context.gone !== undefined,
+    /** Since the intent was put out that was another's. */
+    asked: ({ context }) => context.asked,
+    goneOrUnstarted: ({ context }) => context.gone !== undefined || context.startedAt === undefined,
     started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
     unavailable: ({ context }) => context.availableAt === undefined,
@@ -324,7 +327,13 @@ export const sandboxMachine = setup({
           on: {
             RETIRED: { target: 'waiting', actions: 'dropRecord' },
             RETIRE_UNSETTLED: { target: 'looking' },
-            NOT_LEADING: { target: 'left' },
+            // Nobody else knows that it was to be retired: who leads now decides anew.
+            NOT_LEADING: [
+              { guard: 'asked', target: 'judging' },
+              { guard: 'goneOrUnstarted', target: 'left' },
+              { guard: 'available', target: '#sandbox.idle.available', actions: 'forgetEnd' },
+              { target: '#sandbox.idle.unavailable', actions: 'forgetEnd' },
+            ],
             DEADLINE: { guard: 'due', target: 'looking' },
             CLAIMED: { target: 'judging', actions: 'keepRecord' },
           },
@@ -350,7 +359,7 @@ export const sandboxMachine = setup({
           on: {
             RELEASED: { target: 'waiting' },
             RELEASE_UNSETTLED: { target: 'unnoted' },
-            NOT_LEADING: { target: 'left' },
+            NOT_LEADING: [{ guard: 'asked', target: 'judging' }, { target: 'left' }],
             DEADLINE: { guard: 'due', target: 'releasing', reenter: true },
             FACT: { actions: 'learn' },
           },

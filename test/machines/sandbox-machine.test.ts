@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { CLAIM_REPEAT_MS, LAUNCH_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 import type { SandboxEvent } from '../../src/machines/sandbox-events.ts';
-import type { Claim, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Claim, EndReason, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aBirth, aClaim, aFact, aRecord, ASandbox, AVAILABLE, GONE, noRecord, STARTING, T0, UNAVAILABLE } from './examples.ts';
 
 const fact = (record: InstanceRecord | undefined, vitals: Vitals = AVAILABLE, now = T0 + 10): SandboxEvent =>
@@ -11,6 +11,8 @@ const CLAIM: SandboxEvent = { type: 'CLAIM', claim: aClaim({ claimedAt: T0 }), n
 const END: SandboxEvent = { type: 'END', reason: 'deleted', now: T0 + 20 };
 const RETIRE: SandboxEvent = { type: 'RETIRE', now: T0 + 20 };
 const CLAIM_UNSETTLED: SandboxEvent = { type: 'CLAIM_UNSETTLED', now: T0 + 10 };
+const NOT_LEADING: SandboxEvent = { type: 'NOT_LEADING', now: T0 + 20 };
+const expired = (reason: EndReason, now: number): SandboxEvent => ({ type: 'EXPIRED', reason, now });
 const EXITED: Vitals = { kind: 'gone', exitCode: 3, reason: 'exited' };
 const claimed = (terms: Partial<Claim> = {}): InstanceRecord => aRecord({ revision: '2', state: 'claimed', claim: aClaim({ claimedAt: T0, ...terms }) });
 const ending = (): InstanceRecord => ({ ...claimed(), revision: '3', state: 'ending', end: { reason: 'deleted', exitCode: null } });
@@ -37,7 +39,7 @@ describe('a sandbox that is launched', () => {
   it('reports a failure when its process ends soon after it began, and none when it ends later', () => {
     const born = (): ASandbox => ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()));
     expect(born().send(fact(aRecord(), EXITED, T0 + 20)).intents.slice(1)).to.deep.equal([
-      { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1' },
+      { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1', asked: false },
     ]);
     const steady = born().send(deadline(T0 + 10 + STEADY_MS), fact(aRecord(), EXITED, T0 + 11 + STEADY_MS));
     expect(steady.intents.slice(1).map((intent) => ('outcome' in intent ? intent.outcome : intent.type))).to.deep.equal(['started', 'retire']);
@@ -51,6 +53,13 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.intents).to.deep.equal([{ type: 'launch', birth }, { type: 'launch', birth }]);
   });
 
+  it('is gone on with, where another replica leads, only if it had landed', () => {
+    const unlanded = ASandbox.born().send(NOT_LEADING);
+    expect(unlanded.last).to.deep.equal({ type: 'look' });
+    expect(unlanded.send(fact(undefined, GONE)).state).to.equal('completed');
+    expect(ASandbox.born().send(NOT_LEADING, fact(aRecord(), STARTING)).state).to.equal('starting.booting');
+  });
+
   it('is done with, and reported as failed, when it was refused and there is no record', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_REFUSED', reason: 'no such image' });
     expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'failed', reason: 'no such image' }, { type: 'look' }]);
@@ -59,13 +68,13 @@ describe('a sandbox that is launched', () => {
 
   it('is cleared away when it was refused although an earlier attempt had landed', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, { type: 'LAUNCH_REFUSED', reason: 'no room' }, fact(aRecord()));
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });
   });
 
   it('is retired, and reported as failed, when it is not ready in time', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, deadline(T0 + 10_000));
     expect(sandbox.intents.slice(1)).to.deep.equal([
-      { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1' },
+      { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1', asked: false },
     ]);
   });
 
@@ -84,7 +93,7 @@ describe('a sandbox that is launched', () => {
 
   it('is retired as soon as it is known to have landed when it was to end before', () => {
     const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord() });
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });
   });
 
   it('keeps a claim that it learned of before its own launch was answered', () => {
@@ -107,7 +116,7 @@ describe('a sandbox that is found', () => {
   for (const [what, record, vitals, state] of cases) it(`is ${what}`, () => expect(ASandbox.found(record, vitals).state).to.equal(state));
 
   it('keeps the exit code of a process that ended unseen', () => {
-    expect(ASandbox.found(claimed(), EXITED).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 } });
+    expect(ASandbox.found(claimed(), EXITED).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 }, asked: false });
   });
 });
 
@@ -142,7 +151,7 @@ describe('a claim', () => {
 
   it('of unknown outcome is settled by retiring the record once its request has given up', () => {
     const sandbox = ASandbox.found().send(CLAIM, deadline(T0 + 5_000), fact(aRecord(), AVAILABLE, T0 + 5_001));
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1' });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: true });
   });
 
   it('that lands after its request has given up stays with who asked for it', () => {
@@ -160,7 +169,7 @@ describe('a claim', () => {
 
   it('is released when it lands after the sandbox was told to end', () => {
     const sandbox = ASandbox.found().send(CLAIM, END, CLAIMED);
-    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null } });
+    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null }, asked: true });
   });
 
   it('of an instance whose record is gone waits for nothing but its end', () => {
@@ -193,7 +202,7 @@ describe('an idle sandbox', () => {
   it('that was deleted ends also when it was claimed meanwhile', () => {
     for (const before of [[END], [RETIRE, END]]) {
       const sandbox = ASandbox.found().send(...before, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(claimed()));
-      expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null } });
+      expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null }, asked: true });
     }
   });
 
@@ -205,7 +214,7 @@ describe('an idle sandbox', () => {
   it('whose retirement failed is retired again after a pause', () => {
     const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(aRecord({ revision: '4' })));
     expect(sandbox.state).to.equal('stopping.unretired');
-    expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4' });
+    expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4', asked: false });
   });
 });
 
@@ -214,7 +223,28 @@ describe('a running sandbox', () => {
     const sandbox = running({ idleTimeoutMs: 5_000 }).send({ type: 'ACTIVE', now: T0 + 3_000 }, deadline(T0 + 5_000));
     expect(sandbox.state).to.equal('running');
     expect(sandbox.context.deadline).to.equal(T0 + 8_000);
-    expect(sandbox.send(deadline(T0 + 8_000)).last).to.deep.equal({ type: 'release', end: { reason: 'idle-timeout', exitCode: null } });
+    expect(sandbox.send(deadline(T0 + 8_000)).last).to.deep.include({ type: 'confirm-expiry', reason: 'idle-timeout' });
+    expect(sandbox.state).to.equal('running');
+    expect(sandbox.send(expired('idle-timeout', T0 + 8_001)).last).to.deep.equal({ type: 'release', end: { reason: 'idle-timeout', exitCode: null }, asked: false });
+  });
+
+  it('runs on where something happened in it at another replica, or here meanwhile', () => {
+    const elsewhere = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000), { type: 'STILL_ACTIVE', activeAt: T0 + 4_000, now: T0 + 5_001 });
+    expect([elsewhere.state, elsewhere.context.deadline]).to.deep.equal(['running', T0 + 9_000]);
+    const here = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000), { type: 'ACTIVE', now: T0 + 5_001 }, expired('idle-timeout', T0 + 5_002));
+    expect([here.state, here.context.deadline]).to.deep.equal(['running', T0 + 10_001]);
+  });
+
+  it('asks again whether it expired where nobody answers, and later where another replica leads', () => {
+    const sandbox = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000));
+    expect(sandbox.context.deadline).to.equal(T0 + 5_000 + RETRY_MS);
+    expect(sandbox.send(NOT_LEADING).context.deadline).to.equal(T0 + 20 + LEADER_MS);
+  });
+
+  it('is ended where its record was deleted by hand', () => {
+    const sandbox = running().send(fact(undefined, AVAILABLE));
+    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'deleted', exitCode: null }, asked: false });
+    expect(sandbox.send({ type: 'RELEASED', now: T0 }, fact(undefined, GONE)).last).to.have.nested.property('finished.endReason', 'deleted');
   });
 
   it('is not idle while a command is under way', () => {
@@ -226,7 +256,8 @@ describe('a running sandbox', () => {
 
   it('ends at its longest life whatever it does', () => {
     const sandbox = running({ maxLifetimeMs: 9_000 }).send({ type: 'WORK_BEGAN', now: T0 + 1_000 }, deadline(T0 + 9_000));
-    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'max-lifetime', exitCode: null } });
+    expect(sandbox.last).to.deep.include({ type: 'confirm-expiry', reason: 'max-lifetime' });
+    expect(sandbox.send(expired('max-lifetime', T0 + 9_001)).last).to.deep.equal({ type: 'release', end: { reason: 'max-lifetime', exitCode: null }, asked: false });
   });
 
   it('lives by an idle timeout that was changed, here or by another replica', () => {
@@ -247,8 +278,8 @@ describe('a running sandbox', () => {
   });
 
   it('is released with its exit code when it exits, and as lost where nobody knows', () => {
-    expect(running().send(fact(claimed(), EXITED)).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 } });
-    expect(running().send(fact(claimed(), GONE)).last).to.deep.equal({ type: 'release', end: { reason: 'lost', exitCode: null } });
+    expect(running().send(fact(claimed(), EXITED)).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 }, asked: false });
+    expect(running().send(fact(claimed(), GONE)).last).to.deep.equal({ type: 'release', end: { reason: 'lost', exitCode: null }, asked: false });
   });
 
   it('has the end that is noted on its record, not the one presumed here', () => {
@@ -258,6 +289,38 @@ describe('a running sandbox', () => {
 
   it('leaves when another replica ended it', () => {
     expect(running().send(fact(ending())).state).to.equal('stopping.releasing');
+  });
+});
+
+describe('a sandbox that another replica is to end', () => {
+  it('waits for what the leader does, and is done once nothing of it is left', () => {
+    const sandbox = running().send(fact(claimed(), EXITED), NOT_LEADING);
+    expect(sandbox.state).to.equal('stopping.left');
+    expect(sandbox.context.deadline).to.equal(T0 + 20 + LEADER_MS);
+    expect(sandbox.send(fact(undefined, EXITED)).state).to.equal('completed');
+  });
+
+  it('is looked after by this replica where it comes to lead', () => {
+    const sandbox = running().send(fact(claimed(), EXITED), NOT_LEADING, deadline(T0 + 20 + LEADER_MS));
+    expect(sandbox.last).to.deep.include({ type: 'release' });
+    expect(sandbox.send({ type: 'RELEASED', now: T0 }).last).to.have.nested.property('finished.exitCode', 3);
+  });
+
+  it('is retired by the leader alone, and runs on where somebody claimed it first', () => {
+    const sandbox = ASandbox.found(aRecord(), GONE).send(NOT_LEADING);
+    expect(sandbox.state).to.equal('stopping.left');
+    expect(ASandbox.found().send(RETIRE, NOT_LEADING, fact(claimed())).state).to.equal('running');
+  });
+
+  it('is ended here at once where this replica is told to', () => {
+    const sandbox = running().send(fact(ending()), NOT_LEADING, END);
+    expect(sandbox.last).to.deep.include({ type: 'release', asked: true });
+  });
+
+  it('leaves history and record to the leader', () => {
+    const sandbox = running().send(END, { type: 'RELEASED', now: T0 }, fact(ending(), GONE), NOT_LEADING);
+    expect(sandbox.state).to.equal('stopping.left');
+    expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 });
 

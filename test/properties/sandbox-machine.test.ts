@@ -18,6 +18,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('end', 'crash'), to }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('amend'), to, idleTimeoutMs: timeout }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('bump') }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('lead'), by: to }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('deadline'), to }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('time'), ms: fc.constantFrom(1, 400, 1_000, 3_000, 15_000) }) },
 );

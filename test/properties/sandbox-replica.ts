@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { createActor, type Actor } from 'xstate';
-import { LAUNCH_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 import { expiryOf } from '../../src/model/claim-rules.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
-import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import { pathOf } from '../machines/examples.ts';
 import type { Call, SandboxStore } from './sandbox-store.ts';
 
@@ -15,7 +14,6 @@ export class SandboxReplica {
   readonly #store: SandboxStore;
   readonly #actor: Actor<typeof sandboxMachine>;
   readonly #bornAt: number;
-  readonly #finished: FinishedSandbox[] = [];
   readonly #asked: SandboxIntent['type'][] = [];
   #told = false;
 
@@ -54,7 +52,6 @@ export class SandboxReplica {
 
   #intend(intent: SandboxIntent, put: (call: Call) => void): void {
     this.#asked.push(intent.type);
-    if (intent.type === 'close' && intent.finished) this.#finished.push(intent.finished);
     if (intent.type !== 'report-start') put(intent);
   }
 
@@ -70,9 +67,12 @@ export class SandboxReplica {
       case 'idle':
         expect(context.deadline ?? now, `deadline of ${path}`).to.be.at.most(now + STEADY_MS);
         break;
-      case 'running':
-        expect(claim && expiryOf(claim, context.activeAt, context.working)?.at, 'running waits for its expiry').to.equal(context.deadline);
+      case 'running': {
+        const at = claim && expiryOf(claim, context.activeAt, context.working)?.at;
+        if (at === undefined || at > now) expect(at, 'running waits for its expiry').to.equal(context.deadline);
+        else expect(context.deadline, 'running waits for the word that it expired').to.be.at.most(now + LEADER_MS);
         break;
+      }
       case 'starting': {
         const startBy = (context.record?.createdAt ?? 0) + (context.record?.startupTimeoutMs ?? 0);
         expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + LAUNCH_MS, startBy));
@@ -82,7 +82,7 @@ export class SandboxReplica {
         expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + RETRY_MS, context.claiming?.until ?? 0));
         break;
       default:
-        expect(context.deadline, `deadline of ${path}`).to.be.at.most(now + RETRY_MS);
+        expect(context.deadline, `deadline of ${path}`).to.be.at.most(now + (path === 'stopping.left' ? LEADER_MS : RETRY_MS));
     }
     if (this.#asked.includes('retire')) expect(claim, 'what is known to be claimed is never retired').to.equal(undefined);
   }
@@ -126,7 +126,7 @@ export class SandboxReplica {
   #checkCompleted(before: Seen, step: string): void {
     const claim = before.context.record?.claim;
     if (!claim) return;
-    const last = this.#finished.at(-1);
+    const last = this.#store.history.at(-1);
     expect(last?.claimedAt, `${step} leaves history`).to.equal(claim.claimedAt);
     expect(last?.owner).to.deep.equal(claim.owner);
     expect(last?.endReason).to.be.a('string').and.not.equal('retired');
@@ -137,8 +137,8 @@ const STAGES: readonly string[] = ['idle', 'claimed', 'ending'];
 
 const mayLeaveRunning = ({ context }: Seen, event: SandboxEvent, now: number): boolean => {
   if (event.type === 'END') return true;
-  if (event.type === 'FACT') return event.fact.vitals.kind === 'gone' || event.fact.record?.state === 'ending';
+  if (event.type === 'FACT') return event.fact.vitals.kind === 'gone' || event.fact.record?.state !== 'claimed';
   const claim = context.record?.claim;
   const expiry = claim && expiryOf(claim, context.activeAt, context.working);
-  return event.type === 'DEADLINE' && expiry !== undefined && now >= expiry.at;
+  return event.type === 'EXPIRED' && expiry !== undefined && now >= expiry.at;
 };

@@ -1,4 +1,4 @@
-import type { Birth, Claim, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, Claim, FinishedSandbox, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import type { SandboxIntent } from '../../src/machines/sandbox-events.ts';
 
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
@@ -24,6 +24,8 @@ export class SandboxStore {
   dying = false;
   /** Every claim that was written. */
   readonly claims: Claim[] = [];
+  /** What history was given. */
+  readonly history: FinishedSandbox[] = [];
   /** What broke the contract's own sense: forgotten while it lives, released while nobody holds it. */
   readonly faults: string[] = [];
   /** Every fact there ever was, the newest last: reports may be as late as they like. */
@@ -55,8 +57,10 @@ export class SandboxStore {
         return { kind: 'done' };
       }
       case 'look': return { kind: 'seen', fact: this.fact };
+      case 'confirm-expiry': return { kind: 'done' };
       case 'close': {
         if (this.record && this.vitals && this.vitals.kind !== 'gone') this.faults.push('forgot what still runs');
+        if (call.finished) this.history.push(call.finished);
         if (this.record) this.#write(undefined);
         return { kind: 'done' };
       }

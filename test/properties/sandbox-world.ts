@@ -15,6 +15,8 @@ export type Step =
   | { readonly do: 'claim'; readonly to: number; readonly idleTimeoutMs: number; readonly maxLifetimeMs: number }
   | { readonly do: 'amend'; readonly to: number; readonly idleTimeoutMs: number }
   | { readonly do: 'bump' }
+  /** Another replica is to lead from now on. */
+  | { readonly do: 'lead'; readonly by: number }
   | { readonly do: 'process'; readonly becomes: 'available' | 'unavailable' | 'gone' }
   | { readonly do: 'time'; readonly ms: number };
 
@@ -32,6 +34,7 @@ export class SandboxWorld {
   readonly #answers: Pending<SandboxEvent>[] = [];
   readonly #caughtUp = [-1, -1];
   #claims = 0;
+  #leader = 0;
 
   constructor(birth: Birth = aBirth()) {
     this.store = new SandboxStore(birth.record.id);
@@ -61,6 +64,7 @@ export class SandboxWorld {
         return;
       }
       case 'bump': return this.store.bump();
+      case 'lead': this.#leader = step.by; return;
       case 'process': return this.store.become(step.becomes, this.now);
       case 'time': this.now += step.ms;
     }
@@ -69,6 +73,8 @@ export class SandboxWorld {
   /** From here on everything is answered and reported. Ends when nothing waits any more, which must be soon. */
   calmDown(): void {
     this.#caughtUp.fill(-1);
+    // Some replica that lives comes to lead.
+    if (!this.#replicas[this.#leader]) this.#leader = 1 - this.#leader;
     for (let moves = 0; moves < 400; moves++) {
       if (this.#settle()) continue;
       const next = Math.min(...this.replicas.map((replica) => replica.deadline ?? Number.POSITIVE_INFINITY));
@@ -128,6 +134,10 @@ export class SandboxWorld {
   #carryOut(pick: number, outcome: Outcome): void {
     const [call] = this.#calls.splice(pick % Math.max(1, this.#calls.length), 1);
     if (!call) return;
+    if (isLeaders(call.it) && this.#replicas.indexOf(call.from) !== this.#leader) {
+      this.#answers.push({ from: call.from, it: { type: 'NOT_LEADING', now: this.now } });
+      return;
+    }
     const landing = outcome === 'answered' || outcome.endsWith('landed') ? this.store.land(call.it) : undefined;
     expect(this.store.faults).to.deep.equal([]);
     if (outcome.startsWith('silent')) return;
@@ -171,6 +181,9 @@ export class SandboxWorld {
   }
 }
 
+const isLeaders = (call: Call): boolean =>
+  call.type === 'launch' || call.type === 'confirm-expiry' || call.type === 'close' || ('asked' in call && !call.asked);
+
 const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
   if (landing.kind === 'seen') return { type: 'FACT', fact: landing.fact, now };
   if (landing.kind === 'conflict') return call.type === 'launch' ? { type: 'LAUNCH_REFUSED', reason: 'the id was used' } : unsettled(call, 'failed', now);
@@ -178,6 +191,7 @@ const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
     case 'retire': return { type: 'RETIRED', now };
     case 'release': return { type: 'RELEASED', now };
     case 'close': return { type: 'CLOSED' };
+    case 'confirm-expiry': return { type: 'EXPIRED', reason: call.reason, now };
     default: {
       if (!landing.record) throw new Error(`${call.type} landed without a record`);
       return call.type === 'launch' ? { type: 'LAUNCHED', record: landing.record } : { type: 'CLAIMED', record: landing.record, now };
@@ -193,6 +207,7 @@ const unsettled = (call: Call, outcome: Outcome, now: number): SandboxEvent => {
     case 'release': return { type: 'RELEASE_UNSETTLED', now };
     case 'close': return { type: 'CLOSE_UNSETTLED', now };
     // A look that failed is no answer; the supervisor sends what changes nothing.
-    case 'look': return { type: 'WORK_ENDED', now };
+    case 'look':
+    case 'confirm-expiry': return { type: 'WORK_ENDED', now };
   }
 };
