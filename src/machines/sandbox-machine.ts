@@ -306,7 +306,7 @@ export const sandboxMachine = setup({
           { actions: 'awaitExpiry' },
         ],
         STILL_ACTIVE: { actions: ['markActiveThen', 'awaitExpiry'] },
-        NOT_LEADING: { actions: 'awaitLeader' },
+        NOT_LEADING: { guard: 'expired', actions: 'awaitLeader' },
       },
     },
     stopping: {

@@ -238,7 +238,7 @@ describe('a running sandbox', () => {
   it('asks again whether it expired where nobody answers, and later where another replica leads', () => {
     const sandbox = running({ idleTimeoutMs: 5_000 }).send(deadline(T0 + 5_000));
     expect(sandbox.context.deadline).to.equal(T0 + 5_000 + RETRY_MS);
-    expect(sandbox.send(NOT_LEADING).context.deadline).to.equal(T0 + 20 + LEADER_MS);
+    expect(sandbox.send({ type: 'NOT_LEADING', now: T0 + 5_001 }).context.deadline).to.equal(T0 + 5_001 + LEADER_MS);
   });
 
   it('is ended where its record was deleted by hand', () => {

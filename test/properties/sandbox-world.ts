@@ -73,6 +73,8 @@ export class SandboxWorld {
   /** From here on everything is answered and reported. Ends when nothing waits any more, which must be soon. */
   calmDown(): void {
     this.#caughtUp.fill(-1);
+    // Work ends at last: else a replica that doesn't know of it asks for ever whether it expired.
+    for (const to of REPLICAS) while ((this.#replicas[to]?.seen.context.working ?? 0) > 0) this.#send(to, { type: 'WORK_ENDED', now: this.now });
     // Some replica that lives comes to lead.
     if (!this.#replicas[this.#leader]) this.#leader = 1 - this.#leader;
     for (let moves = 0; moves < 400; moves++) {
