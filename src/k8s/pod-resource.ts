@@ -1,0 +1,145 @@
+import type { Birth, Vitals } from '../model/sandbox.ts';
+import type { ReadinessProbe } from '../model/readiness-probe.ts';
+import type { ContainerDefinition } from '../model/template.ts';
+import { POOL_LABEL } from './sandbox-resource.ts';
+
+export const podsPath = (namespace?: string): string => `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
+
+export const podPath = (namespace: string, id: string): string => `${podsPath(namespace)}/${id}`;
+
+/** `none`: closed to and from the network by the chart's NetworkPolicy. */
+export const NETWORK_LABEL = 'sandpool.dev/network';
+
+export interface PodSettings {
+  /** The user that everything in a sandbox runs as. */
+  readonly runAsUser: number;
+  /** Seconds between the polite and the hard end. */
+  readonly terminationGraceSeconds: number;
+}
+
+/** The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod Security, no service account. */
+export const podOf = ({ record, definition }: Birth, ownerUid: string, settings: PodSettings): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: record.id,
+    namespace: record.poolOwner.namespace,
+    labels: { [POOL_LABEL]: record.poolUid, [NETWORK_LABEL]: definition.network },
+    ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: record.id, uid: ownerUid, controller: true, blockOwnerDeletion: false }],
+  },
+  spec: {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: settings.terminationGraceSeconds,
+    securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: definition.containers.map(containerOf),
+  },
+});
+
+const containerOf = (container: ContainerDefinition): object => ({
+  name: container.name,
+  image: container.image,
+  command: container.given?.command,
+  args: container.given?.args,
+  workingDir: container.given?.workingDir,
+  env: Object.entries(container.env).map(([name, value]) => ({ name, value })),
+  ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
+  resources: resourcesOf(container),
+  readinessProbe: container.readinessProbe && probeOf(container.readinessProbe),
+  securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+});
+
+const resourcesOf = ({ cpuCores, memoryBytes }: ContainerDefinition): object => {
+  const amounts = { cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) };
+  return { requests: amounts, limits: amounts };
+};
+
+const probeOf = ({ action, initialDelayMs, periodMs, timeoutMs, successThreshold, failureThreshold }: ReadinessProbe): object => {
+  const seconds = (ms: number): number => Math.ceil(ms / 1_000);
+  return {
+    ...(action.kind === 'exec' ? { exec: { command: action.argv } } : {}),
+    ...(action.kind === 'http' ? { httpGet: { port: action.port, path: action.path, scheme: action.secure ? 'HTTPS' : 'HTTP', httpHeaders: action.headers.map(([name, value]) => ({ name, value })) } } : {}),
+    ...(action.kind === 'tcp' ? { tcpSocket: { port: action.port } } : {}),
+    initialDelaySeconds: seconds(initialDelayMs), periodSeconds: seconds(periodMs), timeoutSeconds: seconds(timeoutMs), successThreshold, failureThreshold,
+  };
+};
+
+/** As the mirror keeps a Pod: 0.3 KB instead of 4.9. */
+export interface StoredPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Of the record that owns it; undefined: it is nobody's that we know. */
+  readonly ownerUid: string | undefined;
+  readonly revision: string;
+  readonly nodeName: string | undefined;
+  readonly terminating: boolean;
+  readonly vitals: Vitals;
+}
+
+interface Condition { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
+interface Waiting { readonly reason?: string; readonly message?: string }
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: { readonly waiting?: Waiting; readonly terminated?: { readonly exitCode?: number; readonly reason?: string } };
+}
+interface PodObject {
+  readonly metadata: {
+    readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
+  };
+  readonly spec?: { readonly nodeName?: string };
+  readonly status?: {
+    readonly phase?: string; readonly startTime?: string; readonly reason?: string; readonly message?: string;
+    readonly conditions?: readonly Condition[]; readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+export const storedPodOf = (object: unknown): StoredPod => {
+  const { metadata, spec, status } = object as PodObject;
+  return {
+    namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
+    ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
+    terminating: metadata.deletionTimestamp !== undefined,
+    vitals: vitalsOf(status),
+  };
+};
+
+const vitalsOf = (status: PodObject['status']): Vitals => {
+  switch (status?.phase) {
+    case 'Succeeded':
+    case 'Failed': return { kind: 'gone', exitCode: exitCodeOf(status.containerStatuses), reason: endOf(status) };
+    case 'Running': {
+      const ready = status.conditions?.find(({ type }) => type === 'Ready');
+      if (ready?.status === 'True') return { kind: 'available', startedAt: status.startTime === undefined ? 0 : Date.parse(status.startTime) };
+      return { kind: 'starting', reason: ready?.message ?? 'its readiness probe has not passed' };
+    }
+    default: {
+      const reason = pendingReason(status);
+      return reason === undefined ? { kind: 'starting' } : { kind: 'starting', reason };
+    }
+  }
+};
+
+const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null => {
+  const codes = containers.flatMap(({ state }) => state?.terminated?.exitCode ?? []);
+  return codes.find((code) => code !== 0) ?? codes[0] ?? null;
+};
+
+const endOf = ({ phase, reason, message, containerStatuses = [] }: NonNullable<PodObject['status']>): string => {
+  const terminated = containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
+  if (reason !== undefined) return message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`;
+  return terminated ? `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}` : `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
+};
+
+/** Why it does not start: what its image, or the scheduler, says. */
+const pendingReason = (status: PodObject['status']): string | undefined => {
+  const waiting = status?.containerStatuses?.find(({ state }) => state?.waiting && state.waiting.reason !== 'ContainerCreating')?.state?.waiting;
+  if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message);
+  const unscheduled = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+  return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message);
+};
+
+const MOST_TEXT = 300;
+const said = (reason: string, message: string | undefined): string => (message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`);

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { Birth, Claim, InstanceRecord } from '../model/sandbox.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { formatMark, parseMark } from '../model/request-mark.ts';
+
+/** The collection of one namespace, or of all. */
+export const sandboxesPath = (namespace?: string): string =>
+  `/apis/sandpool.dev/v1alpha1${namespace === undefined ? '' : `/namespaces/${namespace}`}/sandboxes`;
+
+export const sandboxPath = (namespace: string, id: string): string => `${sandboxesPath(namespace)}/${id}`;
+
+/** Labels by which records and Pods are selected. */
+export const POOL_LABEL = 'sandpool.dev/pool-uid';
+export const STATE_LABEL = 'sandpool.dev/state';
+export const OWNER_LABEL = 'sandpool.dev/owner';
+export const REQUEST_LABEL = 'sandpool.dev/request';
+
+/** Objects of a higher format were written by a later version: a replica that meets one keeps its hands off. */
+export const FORMAT = 1;
+
+const names = { team: z.string(), user: z.string() };
+
+/** The spec of a `Sandbox`: one per instance, named like its Pod. Times are ISO 8601, durations milliseconds. */
+export const SandboxSpecSchema = z.object({
+  format: z.int().min(1),
+  state: z.enum(['idle', 'claimed']),
+  poolUid: z.string(),
+  poolName: z.string(),
+  /** Of the pool; its namespace is the object's. */
+  poolOwner: z.object(names),
+  createdAt: z.iso.datetime(),
+  updateRevision: z.string(),
+  cpu: z.string(),
+  memory: z.string(),
+  containerImages: z.record(z.string(), z.string()),
+  endpoints: z.record(z.string(), z.object({ port: z.int(), scheme: z.enum(['http', 'https']), onHost: z.boolean() })).optional(),
+  startupTimeoutMs: z.number(),
+  /** The Pod that was claimed with it; from then on another is not its own. */
+  podUid: z.string().optional(),
+  claim: z.object({ ...names, claimedAt: z.iso.datetime(), idleTimeoutMs: z.number(), maxLifetimeMs: z.number(), mark: z.string().optional() }).optional(),
+});
+export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
+
+/** As the mirror keeps a `Sandbox`. */
+export interface StoredSandbox {
+  readonly record: InstanceRecord;
+  readonly uid: string;
+  readonly podUid: string | undefined;
+  /** Somebody asked for its deletion, and a finalizer of somebody's holds it. */
+  readonly terminating: boolean;
+}
+
+/** One owner's label value: names need not be fit for labels. */
+export const ownerLabel = (tenant: Tenant): string => createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
+
+/** The object that an instance is born with. */
+export const bornSandbox = (birth: Birth['record']): object => objectOf({ ...birth, revision: '', state: 'idle' }, {});
+
+/** The object of a PUT that is conditional on the revision and uid of what was seen. */
+export const rewritten = (record: InstanceRecord, seen: Pick<StoredSandbox, 'uid' | 'podUid'>): object =>
+  objectOf(record, { uid: seen.uid, ...(seen.podUid === undefined ? {} : { podUid: seen.podUid }) });
+
+const objectOf = (record: InstanceRecord, { uid, podUid }: { readonly uid?: string; readonly podUid?: string }): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'Sandbox',
+  metadata: {
+    name: record.id, namespace: record.poolOwner.namespace, uid, resourceVersion: record.revision === '' ? undefined : record.revision,
+    labels: {
+      [POOL_LABEL]: record.poolUid, [STATE_LABEL]: record.claim ? 'claimed' : 'idle',
+      ...(record.claim ? { [OWNER_LABEL]: ownerLabel(record.claim.owner) } : {}),
+      ...(record.claim?.mark ? { [REQUEST_LABEL]: requestLabel(record.claim.mark.key) } : {}),
+    },
+  },
+  spec: specOf(record, podUid),
+});
+
+/** A mark's key is base64url, which may begin or end with what a label value may not. */
+export const requestLabel = (key: string): string => `m${key}m`;
+
+const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
+  format: FORMAT,
+  state: record.claim ? 'claimed' : 'idle',
+  poolUid: record.poolUid, poolName: record.poolName, poolOwner: { team: record.poolOwner.team, user: record.poolOwner.user },
+  createdAt: new Date(record.createdAt).toISOString(), updateRevision: record.updateRevision, cpu: record.cpu, memory: record.memory,
+  containerImages: record.containerImages, endpoints: record.endpoints, startupTimeoutMs: record.startupTimeoutMs, podUid,
+  claim: record.claim && claimSpec(record.claim),
+});
+
+const claimSpec = ({ owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }: Claim): NonNullable<SandboxSpec['claim']> => ({
+  team: owner.team, user: owner.user, claimedAt: new Date(claimedAt).toISOString(), idleTimeoutMs, maxLifetimeMs, mark: mark && formatMark(mark),
+});
+
+interface ObjectMeta { readonly name: string; readonly namespace: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string }
+
+/**
+ * Undefined for an object that is no whole `Sandbox` of a format that is known here: somebody else's to mend. `share`
+ * gives equal texts and values one place in memory.
+ */
+export const storedSandboxOf = (object: unknown, share: <T>(value: T) => T = (value) => value): StoredSandbox | undefined => {
+  const { metadata, spec } = object as { readonly metadata: ObjectMeta; readonly spec: SandboxSpec };
+  // What the API server stores has passed the same schema there; here only what an older schema could have let through.
+  if (typeof spec !== 'object' || spec === null || spec.format > FORMAT || typeof spec.poolUid !== 'string' || (spec.state === 'claimed') !== (spec.claim !== undefined)) return undefined;
+  const { namespace } = metadata;
+  const { claim } = spec;
+  const mark = claim?.mark === undefined ? undefined : parseMark(claim.mark);
+  const record: InstanceRecord = {
+    id: metadata.name, revision: metadata.resourceVersion, state: spec.state, poolUid: share(spec.poolUid), poolName: share(spec.poolName),
+    poolOwner: share({ namespace, ...spec.poolOwner }), createdAt: Date.parse(spec.createdAt), updateRevision: share(spec.updateRevision),
+    cpu: share(spec.cpu), memory: share(spec.memory), containerImages: share(spec.containerImages),
+    ...(spec.endpoints ? { endpoints: share(spec.endpoints) } : {}), startupTimeoutMs: spec.startupTimeoutMs,
+    ...(claim ? { claim: {
+      owner: share({ namespace, team: claim.team, user: claim.user }), claimedAt: Date.parse(claim.claimedAt), idleTimeoutMs: claim.idleTimeoutMs,
+      maxLifetimeMs: claim.maxLifetimeMs, ...(mark ? { mark } : {}),
+    } } : {}),
+  };
+  return { record, uid: metadata.uid, podUid: spec.podUid, terminating: metadata.deletionTimestamp !== undefined };
+};
