@@ -1,8 +1,5 @@
-import { assign, emit, setup } from 'xstate';
-import { expiryOf } from '../model/claim-rules.ts';
-import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
-import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
-import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, ordered, proven, restored } from './sandbox-knowledge.ts';
+import { ordered, restored } from './sandbox-knowledge.ts';
+import { sandboxSetup } from './sandbox-setup.ts';
 
 /**
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
@@ -16,104 +13,7 @@ import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, ordered, prove
  * Every replica has this actor. What a request of the replica asks for it carries out itself; all else is the leader's, and
  * NOT_LEADING says so: then it waits for the facts that show what the leader did.
  */
-export const sandboxMachine = setup({
-  types: {
-    context: {} as SandboxContext,
-    events: {} as SandboxEvent,
-    input: {} as SandboxInput,
-    emitted: {} as SandboxIntent,
-  },
-  guards: {
-    born: ({ context }) => context.birth !== undefined,
-    claimed: ({ context }) => context.record?.claim !== undefined,
-    unclaimed: ({ context }) => context.record?.claim === undefined && context.record?.state !== 'ending',
-    ending: ({ context }) => context.end !== undefined || context.record?.state === 'ending',
-    endNoted: ({ context }) => context.record?.state === 'ending',
-    mayRunOn: ({ context }) => context.record?.state === 'claimed' && !isOurDoing(context.end),
-    gone: ({ context }) => context.gone !== undefined,
-    /** Since the intent was put out that was another's. */
-    asked: ({ context }) => context.asked,
-    goneOrUnstarted: ({ context }) => context.gone !== undefined || context.startedAt === undefined,
-    started: ({ context }) => context.startedAt !== undefined,
-    available: ({ context }) => context.availableAt !== undefined,
-    unavailable: ({ context }) => context.availableAt === undefined,
-    /** Idle, and not yet long enough to count as started. */
-    unsteady: ({ context }) => context.deadline !== undefined,
-    diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
-    neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
-    recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
-    shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
-    due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
-    forgottenAndGone: ({ context }) => context.gone !== undefined && (context.forgotten || context.record === undefined),
-    expired: ({ context, event }) => {
-      const claim = context.record?.claim;
-      if (!('now' in event) || !claim) return false;
-      const expiry = expiryOf(claim, context.activeAt, context.working);
-      return expiry !== undefined && event.now >= expiry.at;
-    },
-    repeated: ({ context }) => context.claiming?.repeated === true,
-    requestOver: ({ context, event }) => 'now' in event && context.claiming !== undefined && event.now >= context.claiming.until,
-  },
-  actions: {
-    learn: assign(({ context, event }) => event.type === 'FACT' ? learned(context, event) : {}),
-    keepRecord: assign(({ context, event }) => 'record' in event ? { record: further(context.record, event.record), birth: undefined } : {}),
-    dropRecord: assign({ record: undefined, birth: undefined }),
-    dropBirth: assign({ birth: undefined }),
-    beginClaim: assign(({ event }) => event.type === 'CLAIM'
-      ? { claiming: { claim: event.claim, until: event.until, repeated: false }, deadline: event.until } : {}),
-    beginRunning: assign(({ context, event }) => ({
-      claiming: undefined,
-      activeAt: Math.max(context.activeAt, context.record?.claim?.claimedAt ?? 0, 'now' in event ? event.now : 0),
-    })),
-    markActive: assign(({ event }) => 'now' in event ? { activeAt: event.now } : {}),
-    markActiveThen: assign(({ context, event }) => event.type === 'STILL_ACTIVE' ? { activeAt: Math.max(context.activeAt, event.activeAt) } : {}),
-    beginWork: assign(({ context, event }) => ({ working: context.working + 1, activeAt: 'now' in event ? event.now : context.activeAt })),
-    endWork: assign(({ context, event }) => ({ working: Math.max(0, context.working - 1), activeAt: 'now' in event ? event.now : context.activeAt })),
-    awaitExpiry: assign(({ context }) => {
-      const claim = context.record?.claim;
-      return { deadline: claim && expiryOf(claim, context.activeAt, context.working)?.at };
-    }),
-    awaitRetry: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + RETRY_MS })),
-    awaitLeader: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LEADER_MS })),
-    awaitRequest: assign(({ context }) => context.claiming
-      ? { claiming: { ...context.claiming, repeated: true }, deadline: context.claiming.until } : {}),
-    awaitRepeat: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + CLAIM_REPEAT_MS })),
-    awaitLaunch: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LAUNCH_MS })),
-    awaitStart: assign(({ context }) => {
-      const record = context.record ?? context.birth?.record;
-      return { deadline: (record?.createdAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
-    }),
-    awaitSteady: assign(({ context }) => ({ deadline: (context.availableAt ?? context.activeAt) + STEADY_MS })),
-    awaitNothing: assign({ deadline: undefined }),
-    noteEnd: assign(({ context, event }) => ({
-      asked: context.asked || isAsked(context, event),
-      ...(mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
-    })),
-    forgetEnd: assign({ end: undefined }),
-    startTimedOut: assign(({ context }) => context.end ? {} : { end: { reason: 'start-timeout' as const, exitCode: null } }),
-    startFailed: assign(({ context }) => context.end ? {} : { end: { reason: 'start-failed' as const, exitCode: null } }),
-    died: assign(({ context }) => {
-      if (context.end) return {};
-      const exitCode = context.gone?.exitCode ?? null;
-      return { end: { reason: exitCode === null ? 'lost' as const : 'exited' as const, exitCode } };
-    }),
-    launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
-    claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record) })),
-    retire: emit(({ context }): SandboxIntent => ({ type: 'retire', seen: proven(context.record).revision, asked: context.asked })),
-    release: emit(({ context }): SandboxIntent => ({ type: 'release', end: context.end ?? { reason: 'lost', exitCode: null }, asked: context.asked })),
-    confirmExpiry: emit(({ context }): SandboxIntent => {
-      const claim = proven(context.record?.claim);
-      return { type: 'confirm-expiry', claim, reason: proven(expiryOf(claim, context.activeAt, context.working)).reason };
-    }),
-    look: emit({ type: 'look' } as SandboxIntent),
-    close: emit(({ context }): SandboxIntent => {
-      const finished = finishedOf(context, context.record);
-      return { type: 'close', ...(finished ? { finished } : {}) };
-    }),
-    reportStarted: emit({ type: 'report-start', outcome: 'started', reason: '' } as SandboxIntent),
-    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'failed', reason: failureOf(context, event) })),
-  },
-}).createMachine({
+export const sandboxMachine = sandboxSetup.createMachine({
   id: 'sandbox',
   context: ({ input }) => 'birth' in input ? ordered(input.birth, input.now) : restored(input.fact, input.now),
   initial: 'arriving',
