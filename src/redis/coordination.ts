@@ -1,0 +1,91 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination, UsageRecords } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
+import { RedisHealth } from './health.ts';
+import { keysOf } from './keys.ts';
+import { LEASE_SCRIPTS, RedisLeases } from './leases.ts';
+import { QUOTA_SCRIPTS, RedisQuotas } from './quotas.ts';
+import { COUNT, redisRateLimits } from './rate-limits.ts';
+import { RedisLink } from './redis-link.ts';
+import { REQUEST_SCRIPTS, RedisRequests } from './requests.ts';
+import type { RedisSettings } from './settings.ts';
+import { redisTokens, TOKEN_SCRIPTS } from './tokens.ts';
+
+export interface RedisCoordinationOptions {
+  readonly settings: RedisSettings;
+  /** This replica's name: another one's never, nor an earlier one's that may still run. */
+  readonly replica: string;
+  readonly usage: UsageRecords;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long writes are let land before records are read; REBUILD_WAIT_MS. */
+  readonly rebuildWaitMs?: number;
+}
+
+/** Coordination that is shared by replicas, with what an assembly needs beside it. */
+export interface RedisCoordination {
+  readonly coordination: Coordination;
+  /** ms since the epoch by Redis' clock; undefined while it was never asked. */
+  readonly time: () => number | undefined;
+  /** Who said that it holds which shard, as last seen. */
+  readonly holders: () => ReadonlyMap<number, string>;
+  /** Connects, and goes on trying where that fails; leases are taken from then on. Never rejects. */
+  readonly start: () => Promise<void>;
+  /** Writes what is left, gives up nothing that is held: that is the supervisor's to do before. Never rejects. */
+  readonly stop: () => Promise<void>;
+}
+
+export const redisCoordination = ({ settings, replica, usage, clock, log, ...options }: RedisCoordinationOptions): RedisCoordination => {
+  const keys = keysOf(settings.prefix);
+  const link = new RedisLink({ settings, log, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, COUNT] });
+  const leaseLink = new RedisLink({ settings, log, name: 'leases', scripts: LEASE_SCRIPTS });
+  const leases = new RedisLeases({ link: leaseLink, keys, log, replica });
+  const requests = new RedisRequests({ link, keys, log });
+  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, ownerOf: (mark) => requests.ownerOf(mark), ...options });
+  const activity = new RedisActivity({ link, keys });
+  const health = new RedisHealth([link, leaseLink], log);
+  const coordination: Coordination = {
+    reserve: (...call) => quotas.reserve(...call),
+    withdraw: (...call) => quotas.withdraw(...call),
+    move: (...call) => quotas.move(...call),
+    stillReserved: (...call) => quotas.stillReserved(...call),
+    release: (...call) => quotas.release(...call),
+    restore: () => quotas.restore(),
+    unsettled: (...call) => quotas.unsettled(...call),
+    settle: (...call) => quotas.settle(...call),
+    lease: (...call) => leases.lease(...call),
+    follow: (...call) => leases.follow(...call),
+    giveUp: (...call) => leases.giveUp(...call),
+    leave: (...call) => leases.leave(...call),
+    replicas: (...call) => leases.replicas(...call),
+    openRequest: (...call) => requests.openRequest(...call),
+    keepAnswer: (...call) => requests.keepAnswer(...call),
+    giveUpRequest: (...call) => requests.giveUpRequest(...call),
+    touch: (...call) => activity.touch(...call),
+    expire: (...call) => activity.expire(...call),
+    markEnded: (...call) => activity.markEnded(...call),
+    ended: (...call) => activity.ended(...call),
+    ...redisTokens({ link, keys }),
+    ...redisRateLimits({ link, keys }),
+    describe: () => health.describe(),
+  };
+  return {
+    coordination,
+    time: () => link.time.now(),
+    holders: () => leases.holders(),
+    start: async () => {
+      await Promise.all([link.start(), leaseLink.start()]);
+      await Promise.all([activity.start(), health.start()]);
+      requests.start();
+      leases.start();
+    },
+    stop: async () => {
+      requests.stop();
+      health.stop();
+      await Promise.all([leases.stop(), activity.stop()]);
+      link.stop();
+      leaseLink.stop();
+    },
+  };
+};

@@ -1,0 +1,57 @@
+import type { CoordinationHealth } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import type { RedisLink } from './redis-link.ts';
+
+const LOOK_MS = 30_000;
+
+/** What Redis says of itself, looked at whenever it answers again, and every half minute. */
+export class RedisHealth {
+  readonly #links: readonly RedisLink[];
+  readonly #log: Log;
+  #warnings: readonly string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  readonly #onReady = (): void => { void this.#look(); };
+
+  /** The first link is asked. */
+  constructor(links: readonly [RedisLink, ...RedisLink[]], log: Log) {
+    this.#links = links;
+    this.#log = log;
+  }
+
+  /** Resolves once it was looked at; never rejects. */
+  async start(): Promise<void> {
+    this.#links[0]?.client.on('ready', this.#onReady);
+    this.#timer ??= setInterval(this.#onReady, LOOK_MS).unref();
+    await this.#look();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#links[0]?.client.off('ready', this.#onReady);
+  }
+
+  describe(): CoordinationHealth {
+    return { problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'], warnings: this.#warnings };
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const infos = await this.#links[0]?.info('persistence', 'memory') ?? [];
+      const warnings = [...new Set(infos.flatMap(warningsOf))];
+      for (const warning of warnings) if (!this.#warnings.includes(warning)) this.#log.warn({}, warning);
+      this.#warnings = warnings;
+    } catch {
+      // shows as not answering
+    }
+  }
+}
+
+const warningsOf = (info: string): readonly string[] => {
+  const valueOf = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
+  const policy = valueOf('maxmemory_policy') ?? 'noeviction';
+  return [
+    ...(valueOf('aof_enabled') === '0' ? ['Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers'] : []),
+    ...(valueOf('aof_enabled') === '1' && valueOf('aof_last_write_status') === 'err' ? ['Redis can not write its append-only file'] : []),
+    ...(policy === 'noeviction' ? [] : [`Redis may evict what it is told to keep (maxmemory-policy ${policy}, not noeviction)`]),
+  ];
+};

@@ -1,0 +1,57 @@
+import type { QuotaResource } from '../contracts/coordination.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+
+/** Marks of activity are spread over so many hashes, so that no slot of a cluster has them all. */
+export const ACTIVITY_BUCKETS = 16;
+
+/**
+ * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one node of a cluster: a
+ * tenant's, a bucket's of activity, and one each for leases, tokens, history and events.
+ */
+export const keysOf = (prefix: string) => {
+  const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenantKey(tenant)}}`;
+  const ofBucket = (bucket: number): string => `${prefix}:{activity-${bucket}}`;
+  return {
+    /** Hash: `:run`, `:total`, `:version`, and by name `amount|version|holder,holder`. */
+    usage: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:usage:${resource}`,
+    /** Sorted set of names that were reserved and not settled, by moment. */
+    unsettled: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:unsettled:${resource}`,
+    /** Text: `moment|token|run` of a rebuild that is under way. */
+    rebuild: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:rebuild:${resource}`,
+    /** Hash: `body`, `owner` and `until` while in flight, `instance`, `answer`. */
+    request: (tenant: Tenant, mark: string): string => `${ofTenant(tenant)}:request:${mark}`,
+    /** Sorted set of the keys of a tenant's requests, by the moment at which they are forgotten. */
+    requests: (tenant: Tenant): string => `${ofTenant(tenant)}:requests`,
+    /** Hash: `:run`, `:since`, and by id the moment of the last activity. */
+    activity: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:marks`,
+    activityBucket: (bucket: number): string => `${ofBucket(bucket)}:marks`,
+    /** Text: the end, as JSON. */
+    ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
+    /** Hash and sorted set of tokens that wait, by moment. */
+    tokens: `${prefix}:{tokens}:values`,
+    tokenTimes: `${prefix}:{tokens}:times`,
+    /** Text: how many there were in the window. */
+    rate: (name: string): string => `${prefix}:rate:${name}`,
+    /** Sorted set of live replicas, by their last heartbeat. */
+    replicas: `${prefix}:{leases}:replicas`,
+    /** Hash by shard: its last epoch. */
+    epochs: `${prefix}:{leases}:epochs`,
+    /** Hash by shard: who said that it holds it. */
+    holders: `${prefix}:{leases}:holders`,
+    /** redlock's. */
+    lease: (shard: number): string => `${prefix}:{leases}:shard-${shard}`,
+    /** Stream. */
+    events: `${prefix}:{events}:stream`,
+    /** Beginning of all keys of history. */
+    history: `${prefix}:{history}`,
+  };
+};
+
+export type Keys = ReturnType<typeof keysOf>;
+
+const bucketOf = (id: InstanceId): number => {
+  let hash = 0;
+  for (let i = 0; i < id.length; i++) hash = (hash * 31 + id.charCodeAt(i)) >>> 0;
+  return hash % ACTIVITY_BUCKETS;
+};

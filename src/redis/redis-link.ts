@@ -1,0 +1,177 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import type { Log } from '../contracts/log.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
+import { RedisTime } from './redis-time.ts';
+import type { Script } from './script.ts';
+import type { RedisSettings } from './settings.ts';
+
+/** A command ends in so many ms, answered or not. */
+export const COMMAND_MS = 1_000;
+const PING_MS = 2_000;
+/** Without a byte for so long a connection counts as dead; pings come more often. */
+const SILENCE_MS = 6_000;
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 1_000;
+
+export interface RedisLinkOptions {
+  readonly settings: RedisSettings;
+  /** Of this connection: shown by Redis' CLIENT LIST, and in log lines. */
+  readonly name: string;
+  readonly log: Log;
+  readonly scripts: readonly Script[];
+  /** ms; never set back. */
+  readonly monotonic?: () => number;
+}
+
+/** A connection to Redis that is made again whenever it is lost, and whose calls end in time. */
+export class RedisLink {
+  readonly time: RedisTime;
+  readonly client: Redis | Cluster;
+  readonly #options: RedisLinkOptions;
+  readonly #monotonic: () => number;
+  #ping: NodeJS.Timeout | undefined;
+  #answering = false;
+
+  constructor(options: RedisLinkOptions) {
+    this.#options = options;
+    this.#monotonic = options.monotonic ?? (() => performance.now());
+    this.time = new RedisTime(this.#monotonic);
+    this.client = clientOf(options);
+    for (const { name, lua } of options.scripts) this.client.defineCommand(name, { lua });
+    this.client.on('error', () => undefined); // told by what fails; unobserved it would be printed
+  }
+
+  /** Whether the last call was answered. */
+  get answering(): boolean { return this.#answering; }
+
+  /** Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects. */
+  async start(): Promise<void> {
+    await this.client.connect().catch(() => undefined); // its retries go on
+    await this.#beat();
+    this.#ping ??= setInterval(() => { void this.#beat(); }, PING_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#ping);
+    this.client.disconnect();
+  }
+
+  /** Rejects with `unavailable` where there is no answer in time: then it may have run, and does not run later. */
+  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+    const sentAt = this.#monotonic();
+    let answer = await this.#send(script, keys, args);
+    // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
+    if (answer[0] === 'late' && this.#monotonic() - sentAt < COMMAND_MS) {
+      this.time.seen(Number(answer[1]), this.#monotonic());
+      answer = await this.#send(script, keys, args);
+    }
+    if (answer[0] === 'late') throw away();
+    return answer;
+  }
+
+  /** A plain command, under the same promises but the one for later. */
+  async call<T>(command: (client: Redis | Cluster) => Promise<T>): Promise<T> {
+    try {
+      const answer = await command(this.client);
+      this.#note(true);
+      return answer;
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  /** INFO of each node that takes writes. */
+  async info(...sections: readonly string[]): Promise<readonly string[]> {
+    return await Promise.all(this.#masters().map((node) => node.info(...sections)));
+  }
+
+  async #send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+    const now = this.time.now();
+    if (now === undefined) throw away();
+    try {
+      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + COMMAND_MS, ...args);
+      this.#note(true);
+      if (!Array.isArray(answer)) throw new Error(`${script.name} answered no list`);
+      return answer;
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): unknown {
+    if (error instanceof Refusal) return error;
+    this.#options.log.debug({ link: this.#options.name, error }, 'redis-call-failed');
+    this.#note(false);
+    return away();
+  }
+
+  #note(answering: boolean): void {
+    if (answering === this.#answering) return;
+    this.#answering = answering;
+    const { log, name } = this.#options;
+    if (answering) log.info({ link: name }, 'redis-answers');
+    else log.warn({ link: name }, 'redis-away');
+  }
+
+  /** Learns the time, and keeps every node's connection from being silent. Never rejects. */
+  async #beat(): Promise<void> {
+    const sentAt = this.#monotonic();
+    try {
+      const [first] = await Promise.all(this.#masters().map((node) => node.time()));
+      if (!first) throw new Error('no node is known');
+      const [seconds, micros] = first;
+      this.time.seen(Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000), sentAt);
+      this.#note(true);
+    } catch {
+      this.#note(false);
+    }
+  }
+
+  #masters(): readonly Redis[] { return this.client instanceof Cluster ? this.client.nodes('master') : [this.client]; }
+}
+
+/** What every call rejects with that found no Redis. */
+const away = (): Refusal => unavailable('what the replicas share (Redis) is out of reach; try again shortly');
+
+const clientOf = ({ settings, name }: RedisLinkOptions): Redis | Cluster => {
+  const { urls, cluster } = settings;
+  const tls = urls.some((url) => url.startsWith('rediss:'));
+  const nodes = urls.map((url) => {
+    const { hostname, port } = new URL(url);
+    return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 6379) };
+  });
+  const common = {
+    connectionName: `sandpool-${name}`,
+    protocol: 2,
+    commandTimeout: COMMAND_MS,
+    connectTimeout: COMMAND_MS,
+    socketTimeout: SILENCE_MS,
+    maxRetriesPerRequest: 1,
+    autoResendUnfulfilledCommands: false,
+    // Loses what a failover made a copy.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    ...(settings.username === undefined ? {} : { username: settings.username }),
+    ...(settings.password === undefined ? {} : { password: settings.password }),
+    ...(tls ? { tls: settings.ca === undefined ? {} : { ca: settings.ca } } : {}),
+  } as const satisfies RedisOptions;
+  if (cluster) {
+    return new Cluster(nodes, {
+      lazyConnect: true, enableOfflineQueue: false, clusterRetryStrategy: retryAfter, redisOptions: common,
+      slotsRefreshTimeout: COMMAND_MS, slotsRefreshInterval: 5_000, retryDelayOnFailover: 100, retryDelayOnClusterDown: 100, maxRedirections: 3,
+      // Certificates name hosts, nodes announce addresses.
+      ...(tls ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
+    });
+  }
+  const [node] = nodes;
+  if (!node) throw new Error('no address of Redis');
+  return new Redis({ ...common, ...node, lazyConnect: true, enableOfflineQueue: false, retryStrategy: retryAfter });
+};
+
+const retryAfter = (times: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LAST_RETRY_MS) * (0.75 + Math.random() / 2);
+
+/** What `defineCommand` has added; the count of keys comes first. */
+const commandOf = (client: Redis | Cluster, { name }: Script): ((...args: readonly (string | number)[]) => Promise<unknown>) => {
+  const command: unknown = Reflect.get(client, name);
+  if (typeof command !== 'function') throw new Error(`no script ${name} on this connection`);
+  return (...args) => Reflect.apply(command, client, args) as Promise<unknown>;
+};

@@ -1,0 +1,32 @@
+/**
+ * A tenant's usage of one resource is a hash: by name `amount|version|holders`, beside `:total`, `:version` (the last one given) and `:run`
+ * (of the server that is known to have it whole). Holders are the replicas whose reservation it is, each once.
+ */
+export const USAGE_ENTRY = `
+local function entry_of(key, name)
+  local text = redis.call('HGET', key, name)
+  if not text then return nil end
+  local amount, version, holders = string.match(text, '^(%d+)|(%d+)|(.*)$')
+  return { amount = tonumber(amount), version = version, holders = holders }
+end
+local function without(holders, gone)
+  local left = {}
+  for holder in string.gmatch(holders, '[^,]+') do
+    if holder ~= gone then left[#left + 1] = holder end
+  end
+  return table.concat(left, ',')
+end
+local function drop(key, times, name, amount)
+  redis.call('HDEL', key, name)
+  redis.call('ZREM', times, name)
+  redis.call('HINCRBY', key, ':total', -amount)
+end
+local function withdraw(key, times, name, holder)
+  local entry = entry_of(key, name)
+  if not entry then return end
+  local left = without(entry.holders, holder)
+  if left == entry.holders then return end
+  if left == '' then drop(key, times, name, entry.amount)
+  else redis.call('HSET', key, name, entry.amount .. '|' .. entry.version .. '|' .. left) end
+end
+`;

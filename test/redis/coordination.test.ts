@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis';
+import { coordinationSuite } from '../contracts/coordination.ts';
+import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { advanceRedis } from '../support/redis-clock.ts';
+import { noRedis, startRedis, startRedisCluster } from '../support/redis-server.ts';
+import { skipBecause } from '../support/skip-because.ts';
+import type { RedisSettings } from '../../src/redis/settings.ts';
+
+interface Running {
+  readonly settings: RedisSettings;
+  readonly nodes: readonly Redis[];
+  stop(): Promise<void>;
+}
+
+const one = async (secure: boolean): Promise<Running> => {
+  const redis = await startRedis({ secure });
+  return { settings: redis.settings, nodes: [redis.client], stop: () => redis.stop() };
+};
+
+for (const [name, start] of [
+  ['Redis', () => one(false)],
+  ['Redis with TLS and a password', () => one(true)],
+  ['a Redis cluster', startRedisCluster],
+] as const) {
+  describe(`over ${name}`, () => {
+    let running: Running;
+    before(async function () {
+      if (noRedis !== undefined) skipBecause(this, noRedis);
+      this.timeout(30_000);
+      running = await start();
+    });
+    after(() => running?.stop());
+
+    coordinationSuite(name, async () => {
+      for (const node of running.nodes) await node.flushall();
+      const { coordination, stop } = await aRedisCoordination(running.settings, { rebuildWaitMs: 0 });
+      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }]) {
+        for (const resource of ['sandboxes', 'pools'] as const) await known(() => coordination.reserve(tenant, resource, { name: 'first', amount: 0, limit: 0 }));
+      }
+      return { coordination, advance: (ms) => advanceRedis(running.nodes, ms), close: stop };
+    });
+  });
+}

@@ -1,0 +1,38 @@
+import { systemClock } from '../../src/embedded/system-clock.ts';
+import { redisCoordination, type RedisCoordinationOptions } from '../../src/redis/coordination.ts';
+import type { RedisSettings } from '../../src/redis/settings.ts';
+import type { QuotaResource } from '../../src/contracts/coordination.ts';
+import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
+import { eventually } from './eventually.ts';
+import { quietLog } from './quiet-log.ts';
+
+/** What the records would say, written by hand. */
+export class WrittenUsage {
+  readonly #parts = new Map<string, Map<string, number>>();
+  /** How often it was asked. */
+  reads = 0;
+
+  partsOf(tenant: Tenant, resource: QuotaResource): Map<string, number> {
+    const key = `${resource}/${tenantKey(tenant)}`;
+    const parts = this.#parts.get(key) ?? new Map<string, number>();
+    this.#parts.set(key, parts);
+    return parts;
+  }
+
+  async of(tenant: Tenant, resource: QuotaResource): Promise<ReadonlyMap<string, number>> {
+    this.reads += 1;
+    return new Map(this.partsOf(tenant, resource));
+  }
+}
+
+/** One replica over a Redis, started. */
+export const aRedisCoordination = async (settings: RedisSettings, part: Partial<RedisCoordinationOptions> = {}) => {
+  const redis = redisCoordination({ settings, replica: 'replica-1', usage: new WrittenUsage(), clock: systemClock(), log: quietLog, ...part });
+  await redis.start();
+  return redis;
+};
+
+/** Asks until the tenant's usage is known. */
+export const known = async (ask: () => Promise<unknown>): Promise<void> => {
+  await eventually(() => ask().then(() => true, () => false), 'usage is known');
+};
