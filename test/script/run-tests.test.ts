@@ -91,16 +91,3 @@ const isAlive = (pid: string): boolean => {
     return false;
   }
 };
-
-describe('script/test', () => {
-  it('says that the Kubernetes suites come later, and ends with 2', async () => {
-    const child = spawn(join(ROOT, 'script/test'), ['kubernetes'], { cwd: tmpdir(), stdio: ['ignore', 'inherit', 'pipe'] });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (part: string) => { said += part; });
-
-    const [code]: unknown[] = await once(child, 'close');
-
-    expect(code).to.equal(2);
-    expect(said).to.match(/Kubernetes suites come with a later release/);
-  });
-});

@@ -1,0 +1,179 @@
+/**
+ * What kwok plays: nodes that are up, and pods that run. The label `test.sandpool.dev/stage` of a pod chooses another fate;
+ * the annotation `test.sandpool.dev/delay` (`250ms`, `3s`) says how long it takes.
+ *
+ * | stage | what happens to the pod |
+ * | --- | --- |
+ * | none | Running as soon as it has a node |
+ * | `slow` | Running after 3 s |
+ * | `stuck` | stays Pending |
+ * | `unpullable` | Pending, its containers wait with ImagePullBackOff |
+ * | `fails` | Failed, exit code 1, without ever running |
+ * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
+ * | `vanishes` | Running, then gone after 1 s without a word |
+ * | `lingers` | Running; once deleted, stays Terminating until the label goes |
+ *
+ * A node with this label at `unready` is NotReady until the label goes.
+ */
+export const STAGE_LABEL = 'test.sandpool.dev/stage';
+export const DELAY_ANNOTATION = 'test.sandpool.dev/delay';
+/** kwok plays the nodes that carry it. */
+export const NODE_ANNOTATION = { 'test.sandpool.dev/node': 'kwok' } as const;
+
+export interface KwokSettings {
+  /** Where kwok answers as every node's kubelet. */
+  readonly port: number;
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** The file that every container's log shows; lines in the CRI format. */
+  readonly logFile: string;
+  /** Where `exec` starts its commands, as real processes of this machine. */
+  readonly workFolder: string;
+  /** Ports of pods that a port-forward reaches, and where on 127.0.0.1 it leads. */
+  readonly forwards: ReadonlyMap<number, number>;
+}
+
+/** The documents of kwok's configuration file; JSON is YAML too. */
+export const kwokConfig = (settings: KwokSettings): string =>
+  [options(settings), ...rules(settings), ...nodeStages(settings), ...podStages()].map((document) => JSON.stringify(document)).join('\n---\n');
+
+const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
+  apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
+  kind: 'KwokConfiguration',
+  metadata: { name: 'kwok' },
+  options: {
+    manageNodesWithAnnotationSelector: Object.entries(NODE_ANNOTATION).map((pair) => pair.join('=')).join(','),
+    nodeIP: '127.0.0.1',
+    nodePort: port,
+    // Addresses of pods stay on this machine: a probe of one never leaves it.
+    cidr: '127.128.0.0/9',
+    serverAddress: `127.0.0.1:${port}`,
+    tlsCertFile: certFile,
+    tlsPrivateKeyFile: keyFile,
+    enableDebuggingHandlers: true,
+    podPlayStageParallelism: 16,
+    nodePlayStageParallelism: 4,
+    podsOnNodeSyncParallelism: 4,
+  },
+});
+
+const rules = ({ logFile, workFolder, forwards }: KwokSettings): readonly object[] => {
+  const rule = (kind: string, spec: object): object => ({ apiVersion: 'kwok.x-k8s.io/v1alpha1', kind, metadata: { name: 'every-pod' }, spec });
+  const nobody = process.getuid?.() === 0 ? { securityContext: { runAsUser: 65_534, runAsGroup: 65_534 } } : {};
+  return [
+    rule('ClusterExec', { execs: [{ local: { workDir: workFolder, envs: [{ name: 'HOME', value: workFolder }], ...nobody } }] }),
+    rule('ClusterAttach', { attaches: [{ logsFile: logFile }] }),
+    rule('ClusterLogs', { logs: [{ logsFile: logFile, followLogs: true }] }),
+    ...(forwards.size === 0 ? [] : [rule('ClusterPortForward', {
+      forwards: [...forwards].map(([port, target]) => ({ ports: [port], target: { address: '127.0.0.1', port: target } })),
+    })]),
+  ];
+};
+
+interface Stage {
+  readonly name: string;
+  readonly kind: 'Node' | 'Pod';
+  readonly when: readonly object[];
+  readonly next: object;
+  readonly delayMs?: number;
+}
+
+const stage = ({ name, kind, when, next, delayMs }: Stage): object => ({
+  apiVersion: 'kwok.x-k8s.io/v1alpha1',
+  kind: 'Stage',
+  metadata: { name },
+  spec: {
+    resourceRef: { apiGroup: 'v1', kind },
+    selector: { matchExpressions: when },
+    ...(delayMs === undefined ? {} : { delay: { durationMilliseconds: delayMs, durationFrom: { expressionFrom: `.metadata.annotations["${DELAY_ANNOTATION}"]` } } }),
+    next,
+  },
+});
+
+const labelled = (operator: 'In' | 'NotIn', ...values: readonly string[]): object => ({ key: `.metadata.labels["${STAGE_LABEL}"]`, operator, values });
+const ready = (operator: 'In' | 'NotIn', value: string): object =>
+  ({ key: '.status.conditions.[] | select( .type == "Ready" ) | .status', operator, values: [value] });
+const phase = (value: string): object => ({ key: '.status.phase', operator: 'In', values: [value] });
+const leaving = (operator: 'Exists' | 'DoesNotExist'): object => ({ key: '.metadata.deletionTimestamp', operator });
+
+const nodeStages = ({ port }: KwokSettings): readonly object[] => {
+  const room = '{ cpu: "1000", memory: 1Ti, pods: "100000" }';
+  const status = (isReady: 'True' | 'False'): string => `
+{{ $now := Now }}
+conditions:
+- { type: Ready, status: "${isReady}", reason: Kwok, message: "as the label says", lastHeartbeatTime: {{ $now | Quote }}, lastTransitionTime: {{ $now | Quote }} }
+addresses:
+- { type: Hostname, address: localhost }
+- { type: InternalIP, address: 127.0.0.1 }
+daemonEndpoints: { kubeletEndpoint: { Port: ${port} } }
+allocatable: ${room}
+capacity: ${room}
+phase: Running
+`;
+  return [
+    stage({ name: 'node-up', kind: 'Node', when: [labelled('NotIn', 'unready'), ready('NotIn', 'True')], next: { statusTemplate: status('True') } }),
+    stage({ name: 'node-unready', kind: 'Node', when: [labelled('In', 'unready'), ready('NotIn', 'False')], next: { statusTemplate: status('False') } }),
+  ];
+};
+
+const podStages = (): readonly object[] => {
+  const starting = [leaving('DoesNotExist'), phase('Pending')];
+  const running = [leaving('DoesNotExist'), phase('Running')];
+  const up = podStatus('Running', 'waiting: null, running: { startedAt: {{ $now | Quote }} }');
+  const ended = (exitCode: number, reason: string): string =>
+    podStatus('Failed', `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`);
+  const pod = (name: string, when: readonly object[], next: object, delayMs?: number): object =>
+    stage({ name: `pod-${name}`, kind: 'Pod', when, next, ...(delayMs === undefined ? {} : { delayMs }) });
+  return [
+    pod('up', [...starting, labelled('NotIn', 'slow', 'stuck', 'unpullable', 'fails')], { statusTemplate: up }),
+    pod('slow', [...starting, labelled('In', 'slow')], { statusTemplate: up }, 3_000),
+    pod('unpullable', [...starting, labelled('In', 'unpullable'), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
+      { statusTemplate: podStatus('Pending', 'waiting: { reason: ImagePullBackOff, message: "Back-off pulling image" }') }),
+    pod('fails', [...starting, labelled('In', 'fails')], { statusTemplate: ended(1, 'Error') }, 0),
+    pod('crashes', [...running, labelled('In', 'crashes')], { statusTemplate: ended(137, 'OOMKilled') }, 1_000),
+    pod('vanishes', [...running, labelled('In', 'vanishes')], { delete: true }, 1_000),
+    pod('gone', [leaving('Exists'), labelled('NotIn', 'lingers')], { delete: true }),
+  ];
+};
+
+/** One PATCH takes a pod there: phase, conditions, addresses and a status of each container. */
+const podStatus = (to: 'Pending' | 'Running' | 'Failed', state: string): string => {
+  const isUp = to === 'Running';
+  const condition = (type: string, holds: boolean): string => `- { type: ${type}, status: "${holds ? 'True' : 'False'}", lastTransitionTime: {{ $now | Quote }} }`;
+  return `
+{{ $now := Now }}
+phase: ${to}
+startTime: {{ or .status.startTime $now | Quote }}
+conditions:
+${condition('PodScheduled', true)}
+${condition('Initialized', true)}
+${condition('Ready', isUp)}
+${condition('ContainersReady', isUp)}
+{{ range .spec.readinessGates }}
+- { type: {{ .conditionType | Quote }}, status: "True", lastTransitionTime: {{ $now | Quote }} }
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  imageID: {{ .image | Quote }}
+  ready: ${isUp}
+  started: ${isUp}
+  restartCount: 0
+  state: { ${state} }
+{{ end }}
+${isUp ? ADDRESSES : ''}
+`;
+};
+
+/** A pod keeps its own once it has them: naming them again would give it others. */
+const ADDRESSES = `
+hostIP: 127.0.0.1
+hostIPs: [{ ip: 127.0.0.1 }]
+{{ $ips := PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+podIP: {{ index $ips 0 | Quote }}
+podIPs:
+{{ range $ips }}
+- ip: {{ . | Quote }}
+{{ end }}
+`;
