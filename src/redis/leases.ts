@@ -56,7 +56,7 @@ export class RedisLeases implements Leases {
     this.#monotonic = deps.monotonic ?? (() => performance.now());
     this.#replicas = [deps.replica];
     this.#redlock = new Redlock([deps.link.client], { retryCount: 0, driftFactor: 0 });
-    this.#redlock.on('clientError', (error) => { deps.log.debug({ error }, 'lease-call-failed'); });
+    this.#redlock.on('clientError', (error) => { deps.log.debug({ error: String(error) }, 'lease-call-failed'); });
   }
 
   /** Begins to take leases. */
@@ -129,7 +129,7 @@ export class RedisLeases implements Leases {
       }
       await Promise.allSettled(this.#due().map((shard) => this.#take(shard)));
     } catch (error) {
-      this.#deps.log.debug({ error }, 'lease-round-failed');
+      this.#deps.log.debug({ error: String(error) }, 'lease-round-failed');
     }
     const next = this.#due().length > 0 ? TAKE_MS : EXTEND_MS;
     this.#again(Math.max(TAKE_MS / 5, began + next - this.#monotonic()));
@@ -196,7 +196,7 @@ export class RedisLeases implements Leases {
       await held.lock.extend(TTL_MS);
       if (held.held()) held.until = sentAt + TTL_MS - DRIFT_MS;
     } catch (error) {
-      this.#deps.log.debug({ shard: held.shard, error }, 'lease-not-extended');
+      this.#deps.log.debug({ shard: held.shard, error: String(error) }, 'lease-not-extended');
       held.until = Number.NEGATIVE_INFINITY; // redlock has removed what was left of it
     }
     if (!held.held()) this.#lose(held.shard);

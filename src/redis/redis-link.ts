@@ -41,8 +41,8 @@ export class RedisLink {
     this.client.on('error', () => undefined); // told by what fails; unobserved it would be printed
   }
 
-  /** Whether the last call was answered. */
-  get answering(): boolean { return this.#answering; }
+  /** Whether there is a connection, and the last call was answered. */
+  get answering(): boolean { return this.#answering && this.client.status === 'ready'; }
 
   /** Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects. */
   async start(): Promise<void> {
@@ -100,8 +100,10 @@ export class RedisLink {
 
   #failed(error: unknown): unknown {
     if (error instanceof Refusal) return error;
-    this.#options.log.debug({ link: this.#options.name, error }, 'redis-call-failed');
-    this.#note(false);
+    const { log, name } = this.#options;
+    // The text alone: the error carries the command's arguments, tokens among them.
+    if (error instanceof Error && error.name === 'ReplyError') log.warn({ link: name, error: String(error) }, 'redis-refused');
+    else this.#note(false);
     return away();
   }
 

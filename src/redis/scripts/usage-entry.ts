@@ -19,7 +19,7 @@ end
 local function drop(key, times, name, amount)
   redis.call('HDEL', key, name)
   redis.call('ZREM', times, name)
-  redis.call('HINCRBY', key, ':total', -amount)
+  redis.call('HINCRBY', key, ':total', 0 - amount)
 end
 local function withdraw(key, times, name, holder)
   local entry = entry_of(key, name)

@@ -1,0 +1,182 @@
+import { expect } from 'chai';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import type { RedisCoordination } from '../../src/redis/coordination.ts';
+import { RedisLink } from '../../src/redis/redis-link.ts';
+import { BEGIN_MARKS } from '../../src/redis/scripts/activity.ts';
+import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
+import { eventually } from '../support/eventually.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { rejection } from '../support/rejection.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+const ID = '0190a000-0000-7000-8000-000000000001';
+const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+const OWNER = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+const END = { reason: 'deleted', exitCode: null } as const;
+
+describe('a Redis that fails', function () {
+  this.timeout(60_000);
+  let redis: TestRedis;
+  let replica: RedisCoordination;
+  let coordination: Coordination;
+
+  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
+  beforeEach(async () => {
+    redis = await startRedis();
+    replica = await aRedisCoordination(redis.settings, { rebuildWaitMs: 0 });
+    coordination = replica.coordination;
+    await isKnown();
+  });
+  afterEach(async () => {
+    await replica?.stop();
+    await redis?.stop();
+  });
+
+  const reserve = (name: string, limit = 3) => coordination.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
+  const isKnown = () => known(() => coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+  const answering = () => eventually(() => coordination.describe().problems.length === 0, 'Redis answers', 20_000);
+
+  const calls = (): readonly Promise<unknown>[] => [
+    reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
+    coordination.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 1, limit: 3 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
+    coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', counts: true }]),
+    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.redeemToken('x'),
+    coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
+  ];
+
+  it('stopped: every call ends with `unavailable` within 2 s, and what counts rates goes on', async () => {
+    redis.signal('SIGSTOP');
+    const began = performance.now();
+    const errors = await Promise.all(calls().map((call) => rejection(call)));
+    const counted = await coordination.countWithin('address', 1, 60_000);
+    const tookMs = performance.now() - began;
+    redis.signal('SIGCONT');
+
+    for (const error of errors) expect(error).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(tookMs).to.be.below(2_500);
+    expect(counted).to.deep.equal({ within: true, retryAfterMs: 0 });
+  });
+
+  it('stopped: what waited in it does nothing once it goes on', async () => {
+    redis.signal('SIGSTOP');
+    const errors = [await rejection(reserve('late')), await rejection(coordination.openRequest(MARK, OWNER))];
+    redis.signal('SIGCONT');
+    await eventually(() => reserve('probe').then(() => true, () => false), 'it goes on');
+
+    for (const error of errors) expect(error).to.be.instanceOf(Refusal);
+    expect(await coordination.stillReserved(ALICE, 'sandboxes', 'late')).to.equal(false);
+    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'new' });
+    expect(await reserve('x', 2)).to.equal(true);
+  });
+
+  it('stopped: says so, and takes claims within 3 s after', async () => {
+    redis.signal('SIGSTOP');
+    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 6_000);
+    expect(coordination.describe().problems).to.deep.equal(['Redis does not answer']);
+    redis.signal('SIGCONT');
+    const since = performance.now();
+    await eventually(() => reserve('x').then(() => true, () => false), 'a claim is taken', 3_000);
+
+    expect(performance.now() - since).to.be.below(3_000);
+    await answering();
+  });
+
+  it('killed: calls fail at once, and go on once it is back', async () => {
+    await redis.kill();
+    await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 6_000);
+    const began = performance.now();
+    for (const error of await Promise.all(calls().map((call) => rejection(call)))) expect(error).to.have.property('code', 'UNAVAILABLE');
+    expect(performance.now() - began).to.be.below(1_000);
+
+    await redis.restart();
+    await answering();
+    await isKnown();
+    expect(await reserve('a')).to.equal(true);
+  });
+
+  it('killed: keeps answers, and knows no end of before', async () => {
+    await coordination.openRequest(MARK, OWNER);
+    await coordination.keepAnswer(MARK, OWNER, 'the answer');
+    await coordination.markEnded(ID, END);
+    await redis.kill();
+    await redis.restart();
+    await answering();
+
+    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+    expect(await coordination.ended(ID)).to.deep.equal(END);
+    expect(await rejection(coordination.ended('another'))).to.have.property('code', 'UNAVAILABLE');
+  });
+
+  it('flushed: nothing idles out, and ends of before are not known', async () => {
+    const since = Number(replica.time()) - 1_000;
+    await redis.client.flushall();
+
+    const expiry = await coordination.expire(ID, { idleTimeoutMs: 500, claimedAt: since - 3_600_000 });
+    expect(expiry.expired).to.equal(false);
+    expect(!expiry.expired && expiry.activeAt).to.be.above(since);
+    expect(await rejection(coordination.ended(ID))).to.have.property('code', 'UNAVAILABLE');
+  });
+
+  it('started again: nothing idles out for what marks it lost', async () => {
+    const before = Number(replica.time());
+    coordination.touch(ID);
+    await redis.kill();
+    await redis.restart();
+    await answering();
+
+    const expiry = await coordination.expire(ID, { idleTimeoutMs: 60_000, claimedAt: 0 });
+    expect(!expiry.expired && expiry.activeAt).to.be.above(before);
+  });
+
+  it('with its clock set forward by an hour: goes on', async () => {
+    const link = new RedisLink({ settings: redis.settings, name: 'test', log: quietLog, scripts: [BEGIN_MARKS] });
+    await link.start();
+    const now = Number(link.time.now());
+    link.time.seen(now - 3_600_000, performance.now());
+
+    expect(await link.run(BEGIN_MARKS, ['marks'], [])).to.deep.equal(['ok']);
+    expect(Number(link.time.now())).to.be.within(now, now + 5_000);
+    link.stop();
+  });
+
+  it('away at the start: says so, and goes on once it is there', async () => {
+    await redis.kill();
+    const late = await aRedisCoordination(redis.settings, { replica: 'late', rebuildWaitMs: 0 });
+    expect(late.coordination.describe().problems).to.deep.equal(['Redis does not answer']);
+    expect(late.time()).to.equal(undefined);
+    expect(await rejection(late.coordination.issueToken('x', 1_000))).to.have.property('code', 'UNAVAILABLE');
+
+    await redis.restart();
+    await eventually(() => late.coordination.describe().problems.length === 0, 'it answers', 10_000);
+    expect(await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000))).to.equal('x');
+    await late.stop();
+  });
+});
+
+describe('what Redis is warned of', () => {
+  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
+
+  const warningsUnder = async (options: Parameters<typeof startRedis>[0]): Promise<readonly string[]> => {
+    const redis = await startRedis(options);
+    const { coordination, stop } = await aRedisCoordination(redis.settings);
+    const { warnings } = coordination.describe();
+    await stop();
+    await redis.stop();
+    return warnings;
+  };
+
+  it('is that it keeps no log of what was written', async () => {
+    expect(await warningsUnder({ forgetful: true })).to.deep.equal(['Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers']);
+  });
+
+  it('is that it may evict', async () => {
+    expect(await warningsUnder({ config: ['maxmemory 100mb', 'maxmemory-policy allkeys-lru'] })).to.deep.equal(['Redis may evict what it is told to keep (maxmemory-policy allkeys-lru, not noeviction)']);
+  });
+
+  it('is nothing where all is well', async () => {
+    expect(await warningsUnder({})).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,180 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { rendezvous } from '../../src/model/rendezvous.ts';
+import { SHARDS } from '../../src/model/shards.ts';
+import type { RedisCoordination } from '../../src/redis/coordination.ts';
+import { aRedisCoordination } from '../support/a-redis-coordination.ts';
+import { eventually } from '../support/eventually.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
+
+describe('leases in Redis', function () {
+  this.timeout(60_000);
+  let redis: TestRedis;
+  let parts: Replica[] = [];
+  const processes: ChildProcess[] = [];
+
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    redis = await startRedis();
+  });
+  after(() => redis?.stop());
+  beforeEach(async () => { await redis.client.flushall(); });
+  afterEach(async () => {
+    await Promise.all(parts.map((replica) => replica.stop()));
+    parts = [];
+    for (const child of processes.splice(0)) child.kill('SIGKILL');
+  });
+
+  const join = async (name: string): Promise<Replica> => {
+    const replica = new Replica(await aRedisCoordination(redis.settings, { replica: name }));
+    parts.push(replica);
+    return replica;
+  };
+  const joinAsProcess = async (name: string): Promise<ChildProcess> => {
+    const child = fork(fileURLToPath(new URL('replica-process.ts', import.meta.url)), [name, JSON.stringify(redis.settings)], { execArgv: ['--import', import.meta.resolve('tsx')] });
+    processes.push(child);
+    await once(child, 'message');
+    return child;
+  };
+  const led = (replicas: readonly Replica[]): readonly number[] => replicas.flatMap((replica) => replica.shards()).toSorted((a, b) => a - b);
+  const all = (replicas: readonly Replica[], what: string, patienceMs?: number) => eventually(() => led(replicas).join() === ALL.join(), what, patienceMs);
+
+  it('goes to the replicas in shares, handed over in order', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+
+    const b = await join('b');
+    await eventually(() => b.shards().length > 0 && led([a, b]).join() === ALL.join(), 'both have a share', 15_000);
+
+    expect(a.coordination.replicas()).to.deep.equal(['a', 'b']);
+    expect(b.shards()).to.deep.equal(ALL.filter((shard) => rendezvous(`shard-${shard}`, ['a', 'b']) === 'b'));
+    expect(a.told.filter(({ kind }) => kind === 'gone')).to.deep.equal([]);
+    expect(a.told.filter(({ kind }) => kind === 'wanted-elsewhere').map(({ shard }) => shard).toSorted((x, y) => x - y)).to.deep.equal(b.shards());
+    expectRisingEpochs([a, b]);
+  });
+
+  it('is held until it is given up, though another is to have it', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+    a.keeps = true;
+    const b = await join('b');
+    await eventually(() => a.told.some(({ kind }) => kind === 'wanted-elsewhere'), 'a is told', 15_000);
+    const wanted = a.told.filter(({ kind }) => kind === 'wanted-elsewhere').map(({ shard }) => shard);
+
+    expect(b.shards()).to.deep.equal([]);
+    expect(wanted.every((shard) => a.coordination.lease(shard)?.held())).to.equal(true);
+    await Promise.all(wanted.map((shard) => a.coordination.giveUp(shard)));
+
+    expect(wanted.some((shard) => a.coordination.lease(shard))).to.equal(false);
+    await eventually(() => b.shards().length === wanted.length, 'b has them', 3_000);
+  });
+
+  it('goes over within 3 s when a replica leaves in order', async () => {
+    const [a, b] = [await join('a'), await join('b')];
+    await eventually(() => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS, 'both have a share', 15_000);
+
+    a.coordination.leave();
+    await all([b], 'b has all', 3_000);
+
+    expect(a.told.filter(({ kind }) => kind === 'gone')).to.deep.equal([]);
+    expectRisingEpochs([a, b]);
+  });
+
+  it('is taken over within 6 s when a replica is killed', async () => {
+    const child = await joinAsProcess('killed');
+    const b = await join('b');
+    await eventually(() => b.shards().length > 0 && b.coordination.replicas().length === 2, 'both have a share', 15_000);
+    expect(b.shards().length).to.be.below(SHARDS);
+
+    const killedAt = performance.now();
+    child.kill('SIGKILL');
+    await all([b], 'b has all', 6_000);
+
+    expect(performance.now() - killedAt).to.be.below(6_000);
+  });
+
+  it('is lost by a replica that was stopped for longer, which then takes its share again', async () => {
+    const child = await joinAsProcess('stopped');
+    const told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
+    child.on('message', (message) => { told.push(message as (typeof told)[number]); });
+    const b = await join('b');
+    await eventually(() => b.shards().length > 0, 'both have a share', 15_000);
+    const mine = b.shards();
+
+    child.kill('SIGSTOP');
+    await all([b], 'b has all', 8_000);
+    told.length = 0;
+    child.kill('SIGCONT');
+    await eventually(() => new Set(told.filter(({ kind }) => kind === 'gained').map(({ shard }) => shard)).size === SHARDS - mine.length, 'it has its share again', 10_000);
+
+    expect(told.slice(0, SHARDS - mine.length).map(({ kind }) => kind)).to.deep.equal(Array.from({ length: SHARDS - mine.length }, () => 'gone'));
+    for (const { shard, epoch } of told.filter(({ kind }) => kind === 'gained')) expect(epoch).to.be.above(b.epochs.get(shard) ?? Infinity);
+  });
+
+  it('is lost by the monotonic clock while Redis does not answer, and won again with a higher epoch', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+    const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)]));
+
+    redis.signal('SIGSTOP');
+    try {
+      await eventually(() => ALL.every((shard) => before.get(shard)?.held() === false), 'none is held', 4_500);
+    } finally {
+      redis.signal('SIGCONT');
+    }
+    await all([a], 'it has all again', 8_000);
+
+    for (const [shard, lease] of before) {
+      expect(lease?.held()).to.equal(false);
+      expect(a.coordination.lease(shard)?.epoch).to.be.above(lease?.epoch ?? Infinity);
+    }
+  });
+
+  it('goes on with higher epochs after a flush', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+    const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)?.epoch ?? Infinity]));
+
+    await redis.client.flushall();
+    await eventually(() => ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)), 'all are won anew', 8_000);
+  });
+
+  const expectRisingEpochs = (replicas: readonly Replica[]): void => {
+    for (const shard of ALL) {
+      const epochs = replicas.flatMap(({ told }) => told.filter((one) => one.kind === 'gained' && one.shard === shard).map(({ epoch }) => epoch));
+      expect(new Set(epochs).size).to.equal(epochs.length);
+    }
+  };
+});
+
+/** What one replica was told, giving up what is wanted elsewhere. */
+class Replica {
+  readonly coordination: RedisCoordination['coordination'];
+  readonly told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
+  readonly epochs = new Map<number, number>();
+  keeps = false;
+  readonly stop: () => Promise<void>;
+
+  constructor({ coordination, stop }: RedisCoordination) {
+    this.coordination = coordination;
+    this.stop = stop;
+    coordination.follow({
+      gained: (shard) => {
+        const epoch = coordination.lease(shard)?.epoch ?? 0;
+        this.epochs.set(shard, epoch);
+        this.told.push({ kind: 'gained', shard, epoch });
+      },
+      lost: (shard, kind) => {
+        this.told.push({ kind, shard, epoch: this.epochs.get(shard) ?? 0 });
+        if (kind === 'wanted-elsewhere' && !this.keeps) void coordination.giveUp(shard);
+      },
+    });
+  }
+
+  shards(): readonly number[] { return ALL.filter((shard) => this.coordination.lease(shard) !== undefined); }
+}

@@ -1,0 +1,234 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import type { RedisCoordination } from '../../src/redis/coordination.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { aRedisCoordination, known, WrittenUsage } from '../support/a-redis-coordination.ts';
+import { eventually } from '../support/eventually.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { rejection } from '../support/rejection.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+describe('usage in Redis', () => {
+  let redis: TestRedis;
+  let usage: WrittenUsage;
+  let replicas: readonly RedisCoordination[];
+  let one: Coordination;
+  let other: Coordination;
+
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    redis = await startRedis();
+  });
+  after(() => redis?.stop());
+
+  beforeEach(async () => {
+    await redis.client.flushall();
+    usage = new WrittenUsage();
+    await open(0);
+  });
+  afterEach(() => close());
+
+  const open = async (rebuildWaitMs: number): Promise<void> => {
+    replicas = await Promise.all(['replica-1', 'replica-2'].map((replica) => aRedisCoordination(redis.settings, { replica, usage, rebuildWaitMs })));
+    [one, other] = replicas.map(({ coordination }) => coordination) as [Coordination, Coordination];
+  };
+  const close = async (): Promise<void> => { await Promise.all(replicas.map(({ stop }) => stop())); };
+
+  const reserve = (at: Coordination, name: string, limit = 3) => at.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
+  const isKnown = (at: Coordination = one) => known(() => at.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+  const rejected = async (asked: Promise<unknown>): Promise<string> => {
+    const error = await rejection(asked);
+    return error instanceof Refusal ? error.code : String(error);
+  };
+
+  it('is not known at first, and made from the records before it says yes', async () => {
+    usage.partsOf(ALICE, 'sandboxes').set('a', 1).set('b', 1);
+
+    expect(await rejected(reserve(one, 'c'))).to.equal('UNAVAILABLE');
+    await isKnown();
+
+    expect([await reserve(one, 'c'), await reserve(one, 'd')]).to.deep.equal([true, false]);
+    await one.release(ALICE, 'sandboxes', 'a');
+    expect(await reserve(one, 'd')).to.equal(true);
+  });
+
+  it('is not known once Redis was flushed', async () => {
+    await isKnown();
+    await reserve(one, 'claimed');
+    usage.partsOf(ALICE, 'sandboxes').set('claimed', 1);
+
+    await redis.client.flushall();
+
+    expect(await one.stillReserved(ALICE, 'sandboxes', 'claimed')).to.equal(false);
+    expect(await rejected(reserve(one, 'x', 2))).to.equal('UNAVAILABLE');
+    await isKnown();
+    expect([await reserve(one, 'x', 2), await reserve(one, 'y', 2)]).to.deep.equal([true, false]);
+  });
+
+  it('is not known once Redis was started again, which may have lost what was last written', async () => {
+    await isKnown();
+    await reserve(one, 'claimed');
+    usage.partsOf(ALICE, 'sandboxes').set('claimed', 1).set('lost', 1);
+
+    await redis.kill();
+    await redis.restart();
+    await eventually(() => one.describe().problems.length === 0, 'Redis answers');
+
+    expect(await rejected(reserve(one, 'x', 2))).to.equal('UNAVAILABLE');
+    await isKnown();
+    expect(await reserve(one, 'x', 2)).to.equal(false);
+  });
+
+  it('reads the records only after writes that were under way have landed', async () => {
+    await close();
+    await open(400);
+    const began = performance.now();
+    expect(await rejected(reserve(one, 'a', 1))).to.equal('UNAVAILABLE');
+    expect(await rejected(reserve(other, 'a', 1))).to.equal('UNAVAILABLE');
+    usage.partsOf(ALICE, 'sandboxes').set('late', 1);
+    await isKnown();
+
+    expect(performance.now() - began).to.be.at.least(400);
+    expect(await reserve(other, 'a', 1)).to.equal(false);
+    expect(usage.reads).to.be.within(1, 2);
+  });
+
+  it('is not made from what was read before a second flush', async () => {
+    let reads = 0;
+    let go: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => { go = resolve; });
+    const slow = { of: async () => { reads += 1; const read = new Map(usage.partsOf(ALICE, 'sandboxes')); if (reads === 1) await held; return read; } };
+    const third = await aRedisCoordination(redis.settings, { replica: 'replica-3', usage: slow, rebuildWaitMs: 0 });
+    await rejected(reserve(third.coordination, 'a'));
+    await eventually(() => reads === 1, 'it reads');
+
+    await redis.client.flushall();
+    usage.partsOf(ALICE, 'sandboxes').set('between', 1);
+    go();
+    await isKnown(third.coordination);
+
+    expect(await reserve(third.coordination, 'b', 1)).to.equal(false);
+    await third.stop();
+  });
+
+  it('keeps what one replica reserved when another takes its own reservation of the name back', async () => {
+    await isKnown();
+    expect([await reserve(one, 'a', 1), await reserve(other, 'a', 1)]).to.deep.equal([true, true]);
+
+    await other.withdraw(ALICE, 'sandboxes', 'a');
+    await other.withdraw(ALICE, 'sandboxes', 'a');
+
+    expect(await other.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+    expect(await one.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(true);
+    expect(await reserve(other, 'b', 1)).to.equal(false);
+    await one.withdraw(ALICE, 'sandboxes', 'a');
+    expect(await reserve(other, 'b', 1)).to.equal(true);
+  });
+
+  it('names what nobody settled, and removes what no record stands behind', async () => {
+    await isKnown();
+    await reserve(one, 'claimed');
+    await reserve(one, 'left');
+    await one.release(ALICE, 'sandboxes', 'nothing');
+
+    const open = await other.unsettled(ALICE, 'sandboxes', 0);
+    expect(open.map(({ name }) => name).toSorted()).to.deep.equal(['claimed', 'left']);
+    expect(await other.unsettled(ALICE, 'sandboxes', 30_000)).to.deep.equal([]);
+    await other.settle(ALICE, 'sandboxes', open.map((one) => ({ ...one, counts: one.name === 'claimed' })));
+
+    expect(await other.unsettled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
+    await one.withdraw(ALICE, 'sandboxes', 'claimed'); // settled: nobody's any more
+    expect([await reserve(one, 'b', 2), await reserve(one, 'c', 2)]).to.deep.equal([true, false]);
+  });
+
+  it('does not remove what was reserved again since it was named', async () => {
+    await isKnown();
+    await reserve(one, 'a', 1);
+    const [named] = (await other.unsettled(ALICE, 'sandboxes', 0)).filter(({ name }) => name === 'a');
+    await reserve(other, 'a', 1);
+
+    if (named) await one.settle(ALICE, 'sandboxes', [{ ...named, counts: false }]);
+
+    expect(named).to.have.property('name', 'a');
+    expect(await reserve(one, 'b', 1)).to.equal(false);
+  });
+
+  it('reserves nothing for a request that another replica has taken over', async () => {
+    await isKnown();
+    const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+    const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+    await one.openRequest(mark, owner);
+    expect(await one.reserve(ALICE, 'sandboxes', { name: 'a', amount: 1, limit: 1, request: mark })).to.equal(true);
+    expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');
+
+    const [key] = await redis.client.keys('*:request:*');
+    await redis.client.hset(key ?? '', 'until', '1'); // as if its replica had died
+
+    expect(await other.openRequest(mark, owner)).to.deep.equal({ kind: 'new', instance: 'a' });
+    expect(await rejected(one.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 1, limit: 1, request: mark }))).to.equal('UNAVAILABLE');
+    expect(await other.reserve(ALICE, 'sandboxes', { name: 'c', amount: 1, limit: 1, request: mark })).to.equal(true);
+    await one.keepAnswer(mark, owner, 'too late');
+    expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');
+    await other.keepAnswer(mark, owner, 'the answer');
+    expect(await one.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+  });
+
+  it('never lets more through than the limit, whatever is lost and rebuilt meanwhile', async function () {
+    this.timeout(60_000);
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ kind: fc.constant('claim' as const), at: fc.nat(1), name: fc.nat(7) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), at: fc.nat(1), name: fc.nat(7) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('lose' as const), at: fc.nat(1), name: fc.nat(7) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const), at: fc.nat(1), name: fc.nat(7) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('settle' as const), at: fc.nat(1), name: fc.nat(7) }) },
+    );
+    const LIMIT = 3;
+    await fc.assert(fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { maxLength: 12 }), async (rounds) => {
+      await redis.client.flushall();
+      const records = usage.partsOf(ALICE, 'sandboxes');
+      records.clear();
+      const ended = new Set<string>();
+      const taking = new Set<string>();
+      let born = 0;
+      const fresh = (n: number): string => { const name = `i${n}-${born}`; return ended.has(name) || records.has(name) ? `i${n}-${++born}` : name; };
+      // A claim: reserved, checked again, written.
+      const claim = async (at: Coordination, name: string): Promise<void> => {
+        if (!await reserve(at, name, LIMIT).catch(() => false)) return;
+        if (!await at.stillReserved(ALICE, 'sandboxes', name)) return;
+        if (records.has(name)) return await at.withdraw(ALICE, 'sandboxes', name);
+        records.set(name, 1);
+        if (records.size > LIMIT) throw new Error(`${records.size} records`);
+      };
+      for (const round of rounds) {
+        await Promise.all(round.map(async ({ kind, at, name: n }) => {
+          const who = at === 0 ? one : other;
+          const [taken] = records.keys();
+          if (kind === 'claim') {
+            const name = fresh(n);
+            if (taking.has(`${at}/${name}`)) return; // a replica takes an instance once at a time
+            taking.add(`${at}/${name}`);
+            await claim(who, name);
+            taking.delete(`${at}/${name}`);
+          }
+          else if (kind === 'end' && taken !== undefined && !ended.has(taken)) { ended.add(taken); records.delete(taken); await who.release(ALICE, 'sandboxes', taken); }
+          else if (kind === 'lose') await reserve(who, `lost-${n}`, LIMIT).catch(() => false);
+          else if (kind === 'settle') {
+            const open = await who.unsettled(ALICE, 'sandboxes', 0);
+            if (round.length === 1) await who.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, counts: records.has(part.name) })));
+          }
+        }));
+        // Claims that were under way have landed before records are read, as the wait sees to.
+        if (round.some(({ kind }) => kind === 'flush')) { await redis.client.flushall(); await isKnown(); }
+      }
+      expect(records.size).to.be.at.most(LIMIT);
+      await isKnown();
+      const free = LIMIT - records.size;
+      const open = await one.unsettled(ALICE, 'sandboxes', 0);
+      await one.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, counts: records.has(part.name) })));
+      const more = await Promise.all(Array.from({ length: LIMIT + 1 }, (_, n) => reserve(n % 2 === 0 ? one : other, `more-${n}`, LIMIT)));
+      expect(more.filter(Boolean)).to.have.length(free);
+    }), { numRuns: 60 });
+  });
+});
