@@ -58,7 +58,7 @@ export abstract class Cluster {
   /** Server-side apply, as `admin`: of YAML or JSON text, or of objects. */
   async apply(manifests: string | object | readonly object[]): Promise<void> {
     const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
-    this.#printed(args, await this.kubectlAs('admin', args, asText(manifests)));
+    this.#printed(args, await this.kubectlAs('admin', args, manifestText(manifests)));
   }
 
   /** Makes a tenant's namespace, in which pods can be made at once, and answers its name. */
@@ -95,6 +95,10 @@ export const runKubectl = (program: string, kubeconfig: string, args: readonly s
     child.stdin?.end(input);
   });
 
+/** As `kubectl -f -` reads them. */
+export const manifestText = (manifests: string | object | readonly object[]): string =>
+  typeof manifests === 'string' ? manifests : JSON.stringify(Array.isArray(manifests) ? { apiVersion: 'v1', kind: 'List', items: manifests } : manifests);
+
 /** A cluster as kubectl and every client library read it; a token or a client certificate says who it is. */
 export const kubeconfigText = (place: { readonly server: string; readonly caFile: string }, user: object): string =>
   JSON.stringify({
@@ -105,9 +109,3 @@ export const kubeconfigText = (place: { readonly server: string; readonly caFile
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'user' } }],
     'current-context': 'test',
   }, undefined, 2);
-
-const asText = (manifests: string | object | readonly object[]): string => {
-  if (typeof manifests === 'string') return manifests;
-  const objects: readonly unknown[] = Array.isArray(manifests) ? manifests : [manifests];
-  return objects.map((object) => JSON.stringify(object)).join('\n---\n');
-};

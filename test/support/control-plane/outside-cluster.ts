@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Cluster, type ClusterAccess, runKubectl } from './cluster.ts';
+import { Cluster, type ClusterAccess, manifestText, runKubectl } from './cluster.ts';
 import { findPrograms } from './programs.ts';
 import { clusterRights } from './sandpool-rights.ts';
 
@@ -47,7 +47,7 @@ export const outsideCluster = async (kubeconfig: string): Promise<Cluster> => {
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'sandpool', namespace } },
     ...rights,
   ];
-  const { exitCode, stderr } = await runKubectl(kubectl, admin, ['apply', '-f', '-'], manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n'));
+  const { exitCode, stderr } = await runKubectl(kubectl, admin, ['apply', '-f', '-'], manifestText(manifests));
   if (exitCode !== 0) throw new Error(`the cluster of TEST_KUBECONFIG takes no rights for sandpool: ${stderr.trim()}`);
   const token = ask('create', 'token', 'sandpool', '--namespace', namespace, '--duration=6h').trim();
   const sandpool = join(folder, 'sandpool.kubeconfig');
