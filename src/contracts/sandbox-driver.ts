@@ -164,14 +164,15 @@ export interface SandboxDriver {
   read(id: InstanceId): Promise<InstanceFact>;
   /**
    * `read`, where what was reported so far may be behind what was written before this call; undefined where it can't be.
-   * What is answered by id from reports alone is checked by this, unless it is good news.
+   * What is answered by id from reports alone is checked by this, unless it is good news. One that was never reported is
+   * looked for in `namespace`.
    */
-  confirm(id: InstanceId): Promise<InstanceFact | undefined>;
+  confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
    * Idle instances of the pool that reports may not have shown yet, read uncached after this call came; bounded. Those who
    * ask at the same time share one reading. None where reports are never behind.
    */
-  idle(poolUid: string): Promise<readonly InstanceFact[]>;
+  idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]>;
   /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
   caughtUp(): Promise<void>;
   /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command. */

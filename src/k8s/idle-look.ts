@@ -1,0 +1,75 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { InstanceFact } from '../model/sandbox.ts';
+import type { ApiClient } from './api-client.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { POOL_LABEL, sandboxesPath, STATE_LABEL, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+
+export interface IdleLookDeps {
+  readonly api: ApiClient;
+  readonly clock: Clock;
+  readonly mirror: InstanceMirror;
+  /** Of a record that was just read: its Pod, read uncached. */
+  readonly read: (stored: StoredSandbox) => Promise<InstanceFact>;
+}
+
+const PAGE = 20;
+const MOST_PAGES = 10;
+const EVERY_MS = 250;
+
+/**
+ * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on with for 10 pages while
+ * all that it shows are known to be starting or unavailable. At most one look in 250 ms and pool, shared by all who asked
+ * before it began.
+ */
+export class IdleLook {
+  readonly #deps: IdleLookDeps;
+  readonly #next = new Map<string, Promise<readonly InstanceFact[]>>();
+  readonly #lastAt = new Map<string, number>();
+
+  constructor(deps: IdleLookDeps) { this.#deps = deps; }
+
+  look(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
+    const waiting = this.#next.get(poolUid);
+    if (waiting) return waiting;
+    const { clock } = this.#deps;
+    const at = Math.max(clock.now(), (this.#lastAt.get(poolUid) ?? 0) + EVERY_MS);
+    const result = new Promise<void>((resolve) => {
+      if (at <= clock.now()) resolve();
+      else clock.at(at, resolve);
+    }).then(() => {
+      this.#next.delete(poolUid);
+      if (this.#lastAt.size >= MOST_POOLS) this.#lastAt.clear();
+      this.#lastAt.set(poolUid, clock.now());
+      return this.#list(poolUid, namespace);
+    });
+    this.#next.set(poolUid, result);
+    return result;
+  }
+
+  async #list(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
+    let rest: string | undefined;
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const answer = await this.#deps.api.list(sandboxesPath(namespace), {
+        labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`, limit: PAGE, ...(rest === undefined ? {} : { continue: rest }),
+      });
+      const { items = [], metadata } = answer as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
+      const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating }) => !terminating);
+      const facts = await Promise.all(shown.map((stored) => this.#factOf(stored)));
+      const ready = facts.filter(({ vitals }) => vitals.kind === 'available');
+      rest = metadata?.continue;
+      if (ready.length > 0 || !rest) return ready;
+    }
+    return [];
+  }
+
+  /** Of one whose Pod is known here, its readiness is as fresh as the mirror. */
+  async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
+    const { id } = stored.record;
+    this.#deps.mirror.putSandbox(stored);
+    const known = this.#deps.mirror.pod(id) && this.#deps.mirror.fact(id);
+    return known ?? await this.#deps.read(stored);
+  }
+}
+
+/** Whose last look is remembered. */
+const MOST_POOLS = 10_000;

@@ -1,0 +1,170 @@
+import type { InstanceId } from '../model/identifiers.ts';
+import type { InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { StoredPod } from './pod-resource.ts';
+import { compareVersions } from './resource-version.ts';
+import type { StoredSandbox } from './sandbox-resource.ts';
+
+interface Entry {
+  sandbox?: StoredSandbox;
+  pod?: StoredPod;
+  /** Its own Pod was there, and is certainly no more. */
+  podGone?: Extract<Vitals, { kind: 'gone' }>;
+  /** When it was first seen ready; what is not ready after that is unavailable. */
+  startedAt?: number;
+  /** What was last reported. */
+  shown?: string;
+}
+
+export interface InstanceMirrorDeps {
+  readonly report: (fact: InstanceFact) => void;
+  /** A claimed record has no Pod here: only an uncached look tells whether there is none. */
+  readonly missesPod: (id: InstanceId) => void;
+  /** Of the node, where what runs on it can't be relied on. */
+  readonly nodeTrouble: (nodeName: string) => string | undefined;
+}
+
+/**
+ * Records and Pods as they were last seen, put together into facts. The two kinds come apart and either may be ahead: a
+ * record without a Pod, or a Pod without a record, means nothing by itself. Nothing older than what is known is taken.
+ */
+export class InstanceMirror {
+  readonly #deps: InstanceMirrorDeps;
+  readonly #entries = new Map<InstanceId, Entry>();
+  readonly #byNode = new Map<string, Set<InstanceId>>();
+  #reporting = false;
+
+  constructor(deps: InstanceMirrorDeps) { this.#deps = deps; }
+
+  /** Both kinds have synced: reports everything once, and from now on each change. */
+  begin(): void {
+    this.#reporting = true;
+    for (const id of [...this.#entries.keys()]) this.#changed(id);
+  }
+
+  sandbox(id: InstanceId): StoredSandbox | undefined { return this.#entries.get(id)?.sandbox; }
+
+  /** The Pod that belongs to the record, as far as is known. */
+  pod(id: InstanceId): StoredPod | undefined {
+    const entry = this.#entries.get(id);
+    return entry && ownPodOf(entry);
+  }
+
+  /** As it stands; undefined where nothing is known of it. */
+  fact(id: InstanceId): InstanceFact | undefined {
+    const entry = this.#entries.get(id);
+    return entry && this.#factOf(id, entry);
+  }
+
+  /** It is certain that the instance's own Pod is no more. */
+  isPodGone(id: InstanceId): boolean { return this.#entries.get(id)?.podGone !== undefined; }
+
+  /** `quietly`: whoever wrote it knows what it says. */
+  putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
+    const { id } = stored.record;
+    const entry = this.#entryOf(id);
+    if (entry.sandbox && compareVersions(stored.record.revision, entry.sandbox.record.revision) <= 0) return;
+    entry.sandbox = stored;
+    this.#changed(id, options.quietly);
+  }
+
+  dropSandbox(id: InstanceId, uid: string): void {
+    const entry = this.#entries.get(id);
+    if (entry?.sandbox?.uid !== uid) return;
+    delete entry.sandbox;
+    this.#changed(id);
+  }
+
+  putPod(pod: StoredPod): void {
+    if (pod.ownerUid === undefined) return;
+    const entry = this.#entryOf(pod.name);
+    if (entry.pod && compareVersions(pod.revision, entry.pod.revision) <= 0) return;
+    this.#placeOnNode(pod.name, entry.pod?.nodeName, pod.nodeName);
+    entry.pod = pod;
+    if (pod.vitals.kind === 'available') entry.startedAt ??= pod.vitals.startedAt;
+    this.#changed(pod.name);
+  }
+
+  dropPod(id: InstanceId, uid: string): void {
+    const entry = this.#entries.get(id);
+    if (!entry || (entry.pod && entry.pod.uid !== uid)) return;
+    const wasOwn = entry.pod ? isOwn(entry.pod, entry.sandbox) : entry.sandbox?.podUid === uid;
+    const last = entry.pod?.vitals;
+    this.#placeOnNode(id, entry.pod?.nodeName, undefined);
+    delete entry.pod;
+    if (wasOwn) entry.podGone ??= last?.kind === 'gone' ? last : { kind: 'gone', exitCode: null, reason: 'its Pod was deleted' };
+    this.#changed(id);
+  }
+
+  /** An uncached look found no Pod, or another's. */
+  foundNoPod(id: InstanceId): void {
+    const entry = this.#entries.get(id);
+    if (!entry || ownPodOf(entry)) return;
+    entry.podGone ??= { kind: 'gone', exitCode: null, reason: 'its Pod is gone' };
+    this.#changed(id);
+  }
+
+  /** What the node is like has changed. */
+  nodeChanged(nodeName: string): void {
+    for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
+  }
+
+  #entryOf(id: InstanceId): Entry {
+    let entry = this.#entries.get(id);
+    if (!entry) this.#entries.set(id, entry = {});
+    return entry;
+  }
+
+  #placeOnNode(id: InstanceId, from: string | undefined, to: string | undefined): void {
+    if (from === to) return;
+    const left = from === undefined ? undefined : this.#byNode.get(from);
+    left?.delete(id);
+    if (from !== undefined && left?.size === 0) this.#byNode.delete(from);
+    if (to === undefined) return;
+    const there = this.#byNode.get(to);
+    if (there) there.add(id);
+    else this.#byNode.set(to, new Set([id]));
+  }
+
+  #changed(id: InstanceId, quietly = false): void {
+    const entry = this.#entries.get(id);
+    if (!entry || !this.#reporting) return;
+    const fact = this.#factOf(id, entry);
+    const { record, vitals } = fact;
+    const shown = `${record?.revision ?? ''} ${record?.state ?? ''} ${vitals.kind} ${'reason' in vitals ? vitals.reason ?? '' : ''}`;
+    if (shown === entry.shown) return;
+    const known = entry.shown !== undefined;
+    entry.shown = shown;
+    if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
+    if (!quietly && (known || record)) this.#deps.report(fact);
+    if (record?.claim && !entry.podGone && !ownPodOf(entry)) this.#deps.missesPod(id);
+  }
+
+  #factOf(id: InstanceId, entry: Entry): InstanceFact {
+    const pod = ownPodOf(entry);
+    return { id, record: recordOf(entry.sandbox, pod), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
+  }
+
+  #vitalsOf({ vitals, terminating, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
+    if (vitals.kind === 'gone') return vitals;
+    const trouble = terminating ? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
+    if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble };
+    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble };
+    return vitals.kind === 'starting' ? { kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
+  }
+}
+
+const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet' };
+
+const NEITHER: Vitals = { kind: 'gone', exitCode: null, reason: 'neither its record nor its Pod is there' };
+
+const isOwn = (pod: StoredPod, sandbox: StoredSandbox | undefined): boolean =>
+  !sandbox || (pod.ownerUid === sandbox.uid && (sandbox.podUid === undefined || sandbox.podUid === pod.uid));
+
+const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined => (pod && isOwn(pod, sandbox) ? pod : undefined);
+
+/** Claimed, and its Pod told to end: it ends. Unclaimed, and deleted but for somebody's finalizer: dead, never free. */
+export const recordOf = (sandbox: StoredSandbox | undefined, pod: StoredPod | undefined): InstanceRecord | undefined => {
+  if (!sandbox) return undefined;
+  if (!sandbox.record.claim) return sandbox.terminating ? undefined : sandbox.record;
+  return sandbox.terminating || pod?.terminating ? { ...sandbox.record, state: 'ending' } : sandbox.record;
+};

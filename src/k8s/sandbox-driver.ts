@@ -1,0 +1,316 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import {
+  DefinitionRefused, InstanceGone, LeaseLost, OutcomeUnknown, RecordConflict,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
+import type { InstanceId, Revision } from '../model/identifiers.ts';
+import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import type { InstanceDefinition } from '../model/template.ts';
+import type { ApiClient, ApiServer } from './api-client.ts';
+import { ApiRefused } from './api-errors.ts';
+import { IdleLook } from './idle-look.ts';
+import { InstanceMirror, recordOf } from './instance-mirror.ts';
+import { podOf, podPath, podsPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
+import { Reflector } from './reflector.ts';
+import { bornSandbox, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import { sharedValues } from './shared-values.ts';
+
+export interface KubernetesDriverDeps {
+  readonly api: ApiServer;
+  readonly streams: PodStreams;
+  readonly pods: PodSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What a Pod's inside is reached by. */
+export interface PodStreams {
+  exec(pod: JoinedPod, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
+  attach(pod: JoinedPod, request: TerminalRequest): Promise<Terminal>;
+  logs(pod: JoinedPod, request: LogRequest): Promise<LogTail>;
+  followLogs(pod: JoinedPod, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
+  dial(pod: JoinedPod, port: number, signal: AbortSignal): Promise<Duplex>;
+}
+
+export interface JoinedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly container: string;
+}
+
+const CATCH_UP_MS = 5_000;
+
+/**
+ * Runs instances as Pods: each has a `Sandbox` record of its own, which is written before its Pod and owns it. A claim is
+ * one conditional PUT of the record, a retirement one conditional DELETE of it; the API server decides who was first.
+ */
+export class KubernetesSandboxDriver implements SandboxDriver {
+  readonly #deps: KubernetesDriverDeps;
+  /** For what a request waits for. */
+  readonly #soon: ApiClient;
+  readonly #background: ApiClient;
+  readonly #mirror: InstanceMirror;
+  readonly #sandboxes: Reflector<StoredSandbox>;
+  readonly #pods: Reflector<StoredPod>;
+  readonly #idle: IdleLook;
+  readonly #looking = new Set<InstanceId>();
+  #report: (fact: InstanceFact) => void = () => {};
+  #stopped = false;
+
+  constructor(deps: KubernetesDriverDeps) {
+    this.#deps = deps;
+    this.#soon = deps.api.lane('claims');
+    this.#background = deps.api.lane('background');
+    this.#mirror = new InstanceMirror({ report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: () => undefined });
+    const reflect = { api: this.#background, watches: deps.api.lane('watches'), log: deps.log };
+    const share = sharedValues();
+    this.#sandboxes = new Reflector({
+      ...reflect, path: sandboxesPath(), trim: (object) => storedSandboxOf(object, share),
+      report: ({ type, record }) => { if (type === 'put') this.#mirror.putSandbox(record); else this.#mirror.dropSandbox(record.record.id, record.uid); },
+    });
+    this.#pods = new Reflector({
+      ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
+      report: ({ type, record }) => { if (type === 'put') this.#mirror.putPod(record); else this.#mirror.dropPod(record.name, record.uid); },
+    });
+    this.#idle = new IdleLook({ api: this.#soon, clock: deps.clock, mirror: this.#mirror, read: (stored) => this.#factOf(stored) });
+  }
+
+  describe(): DriverDescription {
+    return { isolation: 'pod', warnings: [], ready: this.#sandboxes.stale === undefined && this.#pods.stale === undefined };
+  }
+
+  async watch(report: (fact: InstanceFact) => void): Promise<void> {
+    this.#report = report;
+    for (const reflector of [this.#sandboxes, this.#pods]) reflector.start();
+    await Promise.all([this.#sandboxes.synced(), this.#pods.synced()]);
+    this.#mirror.begin();
+  }
+
+  async caughtUp(): Promise<void> {
+    await Promise.all([this.#sandboxes, this.#pods].map(async (reflector) => reflector.reached(await reflector.consistentRevision(CATCH_UP_MS), CATCH_UP_MS)));
+  }
+
+  check(definition: InstanceDefinition): void {
+    definition.containers.forEach(({ image }, index) => {
+      if (image === 'host') throw new DefinitionRefused(`spec.containers[${index}].image: a Pod needs the name of a container image; "host" is for the embedded daemon`);
+    });
+    if (definition.network === 'host') throw new DefinitionRefused('spec.network: "host" is for the embedded daemon; a Pod has a network of its own');
+  }
+
+  expect(): void {}
+
+  async launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord> {
+    this.check(birth.definition);
+    const { id, poolOwner: { namespace } } = birth.record;
+    const may = (): void => { if (!permitted()) throw new LeaseLost('another replica launches'); };
+    may();
+    const stored = await this.#birth(birth);
+    if (stored.record.claim || this.#mirror.pod(id)) return stored.record;
+    may();
+    try {
+      this.#mirror.putPod(storedPodOf(await this.#background.create(podsPath(namespace), podOf(birth, stored.uid, this.#deps.pods))));
+    } catch (error) {
+      if (!isRefused(error, 409)) throw error;
+      const pod = storedPodOf(await this.#background.get(podPath(namespace, id)));
+      if (pod.ownerUid !== stored.uid) throw new Error('a Pod of its name is there that is not its own');
+    }
+    return stored.record;
+  }
+
+  async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
+    const { stored, pod } = this.#seen(seen.id, seen.revision);
+    return await this.#rewrite({ ...seen, state: 'claimed', claim }, { uid: stored.uid, podUid: pod?.uid });
+  }
+
+  async amend(id: InstanceId, { idleTimeoutMs }: { readonly idleTimeoutMs: number }, revision: Revision): Promise<InstanceRecord> {
+    const { stored } = this.#seen(id, revision);
+    const { claim } = stored.record;
+    if (!claim) throw new RecordConflict('it is not claimed');
+    return await this.#rewrite({ ...stored.record, claim: { ...claim, idleTimeoutMs } }, stored);
+  }
+
+  async retire(id: InstanceId, seen: Revision): Promise<void> {
+    const known = this.#mirror.sandbox(id);
+    if (!known) return;
+    const { namespace } = known.record.poolOwner;
+    try {
+      await this.#soon.remove(sandboxPath(namespace, id), { uid: known.uid, resourceVersion: seen, propagationPolicy: 'Background' });
+    } catch (error) {
+      if (isRefused(error, 409)) throw new RecordConflict('it was claimed, or changed', { cause: error });
+      if (!isRefused(error, 404)) throw error;
+    }
+    const pod = this.#mirror.pod(id);
+    this.#mirror.dropSandbox(id, known.uid);
+    // Without this the cluster's garbage collection would come to it, later.
+    if (pod) this.#run('delete a retired Pod', this.#removePod(pod));
+  }
+
+  async release(id: InstanceId, _end: End): Promise<void> {
+    const known = this.#mirror.sandbox(id);
+    const pod = this.#mirror.pod(id);
+    if (pod?.terminating || this.#mirror.isPodGone(id)) return;
+    const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
+    if (namespace === undefined) return;
+    const uid = known?.podUid ?? pod?.uid;
+    if (uid === undefined) throw new OutcomeUnknown('its Pod is not known yet');
+    await this.#removePod({ namespace, name: id, uid });
+  }
+
+  async forget(id: InstanceId): Promise<void> {
+    const known = this.#mirror.sandbox(id);
+    if (!known) return;
+    await this.#background.remove(sandboxPath(known.record.poolOwner.namespace, id), { uid: known.uid, propagationPolicy: 'Background' }).catch(notFound);
+    this.#mirror.dropSandbox(id, known.uid);
+  }
+
+  async read(id: InstanceId): Promise<InstanceFact> {
+    const known = this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? this.#mirror.pod(id)?.namespace;
+    if (known === undefined) return { id, record: undefined, vitals: { kind: 'gone', exitCode: null, reason: 'there is no such sandbox' } };
+    return await this.#readIn(known, id);
+  }
+
+  /** An id that no mirror shows is looked for in the namespace given. */
+  async confirm(id: InstanceId, namespace: string): Promise<InstanceFact> {
+    return await this.#readIn(this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? namespace, id);
+  }
+
+  async idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
+    return await this.#idle.look(poolUid, namespace);
+  }
+
+  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    return this.#deps.streams.exec(this.#joined(id, request.container), request, signal);
+  }
+
+  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
+    return this.#deps.streams.attach(this.#joined(id, request.container), request);
+  }
+
+  logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
+    return this.#deps.streams.logs(this.#joined(id, request.container), request);
+  }
+
+  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+    return this.#deps.streams.followLogs(this.#joined(id, undefined), after, signal);
+  }
+
+  /** The kubelet runs the probes; this tells what they last said. */
+  async probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
+    const { vitals } = await this.read(id);
+    if (vitals.kind === 'gone') throw new InstanceGone(vitals.reason);
+    return vitals.kind === 'available' ? [{}] : [{ failure: vitals.reason ?? 'it is starting' }];
+  }
+
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+    return this.#deps.streams.dial(this.#joined(id, undefined), port, signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#report = () => {};
+    await Promise.all([this.#sandboxes.stop(), this.#pods.stop()]);
+  }
+
+  /** The record, made now or found from an earlier attempt. */
+  async #birth({ record }: Birth): Promise<StoredSandbox> {
+    const { id, poolUid, poolOwner: { namespace } } = record;
+    let answer: unknown;
+    try {
+      answer = await this.#background.create(sandboxesPath(namespace), bornSandbox(record));
+    } catch (error) {
+      if (!isRefused(error, 409)) throw error;
+      answer = await this.#background.get(sandboxPath(namespace, id));
+    }
+    const stored = this.#storedFrom(answer);
+    if (stored.record.poolUid !== poolUid) throw new Error('a record of its name is there that is not its own');
+    this.#mirror.putSandbox(stored);
+    return stored;
+  }
+
+  /** What a conditional write needs to know. Rejects with RecordConflict where the record is no more as it was seen. */
+  #seen(id: InstanceId, revision: Revision): { readonly stored: StoredSandbox; readonly pod: StoredPod | undefined } {
+    const stored = this.#mirror.sandbox(id);
+    if (!stored || stored.terminating || stored.record.revision !== revision) throw new RecordConflict('the record is no more as it was seen');
+    return { stored, pod: this.#mirror.pod(id) };
+  }
+
+  async #rewrite(record: InstanceRecord, of: Pick<StoredSandbox, 'uid' | 'podUid'>): Promise<InstanceRecord> {
+    try {
+      const stored = this.#storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of)));
+      this.#mirror.putSandbox(stored, { quietly: true });
+      return stored.record;
+    } catch (error) {
+      if (isRefused(error, 409) || isRefused(error, 404)) throw new RecordConflict('the record moved, or is gone', { cause: error });
+      throw error;
+    }
+  }
+
+  #storedFrom(answer: unknown): StoredSandbox {
+    const stored = storedSandboxOf(answer);
+    if (!stored) throw new Error('a record of a later format; this version must not touch it');
+    return stored;
+  }
+
+  async #readIn(namespace: string, id: InstanceId): Promise<InstanceFact> {
+    const found = await this.#soon.get(sandboxPath(namespace, id)).catch(notFound);
+    if (found === undefined) {
+      const known = this.#mirror.sandbox(id);
+      if (known) this.#mirror.dropSandbox(id, known.uid);
+    }
+    return await this.#factOf(found === undefined ? { id, namespace } : this.#storedFrom(found));
+  }
+
+  /** The record as given, its Pod read uncached. What is found is kept. */
+  async #factOf(of: StoredSandbox | { readonly id: InstanceId; readonly namespace: string }): Promise<InstanceFact> {
+    const stored = 'record' in of ? of : undefined;
+    const { id, namespace } = 'record' in of ? { id: of.record.id, namespace: of.record.poolOwner.namespace } : of;
+    const found = await this.#soon.get(podPath(namespace, id)).catch(notFound);
+    const pod = found === undefined ? undefined : storedPodOf(found);
+    const own = pod && (!stored || (pod.ownerUid === stored.uid && (stored.podUid === undefined || stored.podUid === pod.uid))) ? pod : undefined;
+    if (stored) this.#mirror.putSandbox(stored);
+    if (own) this.#mirror.putPod(own);
+    // An unclaimed record may still get its Pod.
+    else if (stored?.record.claim || !stored || this.#mirror.isPodGone(id)) this.#mirror.foundNoPod(id);
+    return this.#mirror.fact(id) ?? { id, record: recordOf(stored, own), vitals: own?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
+  }
+
+  async #removePod({ namespace, name, uid }: Pick<StoredPod, 'namespace' | 'name' | 'uid'>): Promise<void> {
+    const { terminationGraceSeconds } = this.#deps.pods;
+    try {
+      await this.#soon.remove(podPath(namespace, name), { uid, gracePeriodSeconds: terminationGraceSeconds });
+      if (terminationGraceSeconds > 0) return;
+    } catch (error) {
+      // Another Pod of its name is none of ours.
+      if (!isRefused(error, 404) && !isRefused(error, 409)) throw error;
+    }
+    this.#mirror.dropPod(name, uid);
+  }
+
+  #lookForPod(id: InstanceId): void {
+    if (this.#looking.has(id) || this.#stopped) return;
+    this.#looking.add(id);
+    this.#run('look for the Pod of a claimed sandbox', this.read(id).finally(() => { this.#looking.delete(id); }));
+  }
+
+  #run(work: string, running: Promise<unknown>): void {
+    running.catch((error: unknown) => { if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background work failed'); });
+  }
+
+  #joined(id: InstanceId, container: string | undefined): JoinedPod {
+    const pod = this.#mirror.pod(id);
+    const first = Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
+    const wanted = container ?? first;
+    if (!pod || wanted === undefined || this.#mirror.isPodGone(id)) throw new InstanceGone('its Pod is gone');
+    return { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted };
+  }
+}
+
+const isRefused = (error: unknown, status: number): boolean => error instanceof ApiRefused && error.status === status;
+
+const notFound = (error: unknown): undefined => {
+  if (isRefused(error, 404)) return undefined;
+  throw error;
+};
