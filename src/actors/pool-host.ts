@@ -2,7 +2,7 @@ import { createActor, type Actor } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import type { Records } from '../contracts/record-store.ts';
+import type { RecordChange, Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import { phaseOf, type PoolPolicy } from '../machines/pool-arithmetic.ts';
 import { poolMachine, surplusOf, type PoolContext, type PoolEvent, type PoolIntent } from '../machines/pool-machine.ts';
@@ -12,9 +12,12 @@ import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import { shardOf } from '../model/shards.ts';
+import { isNewer } from '../model/revision-order.ts';
+import { SharedReads } from '../model/shared-reads.ts';
 import type { EventSink } from './event-feed.ts';
 import type { Outbox } from './outbox.ts';
 import { PoolIndex } from './pool-index.ts';
+import { RecentSet } from './recent-set.ts';
 
 export interface PoolHostDeps {
   readonly pools: Records<PoolRecord>;
@@ -30,9 +33,15 @@ export interface PoolHostDeps {
   readonly dismissable: (uid: string) => readonly string[];
   readonly running: (uid: string) => readonly string[];
   readonly tell: (id: string, event: SandboxEvent) => void;
+  /** The pool is gone for good; what it left behind is to be retired. */
+  readonly orphaned: (uid: string) => void;
 }
 
 export interface PoolSnapshot { readonly record: PoolRecord; readonly counts: PoolCounts; readonly phase: PoolPhase }
+
+/** Writes of one change, each at the revision that was read last. */
+const MOST_ATTEMPTS = 4;
+const MOST_GONE = 1_000;
 
 /** The pools' half of the supervisor: their actors, their index, and what their intents do. */
 export class PoolHost {
@@ -41,25 +50,66 @@ export class PoolHost {
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
   readonly #writing = new Map<string, Promise<unknown>>();
   readonly #led = new Set<number>();
+  /** Pools that are no more, as long as a late word of them may come. */
+  readonly #gone = new RecentSet(MOST_GONE);
+  readonly #reads: SharedReads<PoolRecord>;
 
-  constructor(deps: PoolHostDeps) { this.#deps = deps; }
+  constructor(deps: PoolHostDeps) {
+    this.#deps = deps;
+    this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
+  }
 
   get(uid: string): PoolSnapshot | undefined {
     const actor = this.#actors.get(uid);
     return actor && shown(actor.getSnapshot().context, this.#deps.policy);
   }
 
-  /** A pool that the store has just made. */
-  add(record: PoolRecord): void {
-    this.#host(record);
-    this.#deps.outbox.drain();
+  /** Reads every pool, with what its owner's quota counts, and follows what anybody changes from then on. */
+  async start(): Promise<void> {
+    let restored: Promise<unknown> | undefined;
+    await this.#deps.pools.watch((change) => { this.#learn(change); });
+    for (const actor of this.#actors.values()) {
+      const { uid, owner, replicas } = actor.getSnapshot().context.record;
+      restored = Promise.all([
+        restored,
+        this.#deps.coordination.restore(owner, 'pools', { name: uid, amount: 1 }),
+        this.#deps.coordination.restore(owner, 'replicas', { name: uid, amount: replicas }),
+      ]);
+    }
+    await restored;
   }
 
-  /** A pool read at start, with what its owner's quota counts. */
-  async restore(record: PoolRecord): Promise<void> {
-    await this.#deps.coordination.restore(record.owner, 'pools', { name: record.uid, amount: 1 });
-    await this.#deps.coordination.restore(record.owner, 'replicas', { name: record.uid, amount: record.replicas });
-    this.#host(record);
+  /** A pool that the store has just made. */
+  add(record: PoolRecord): void { this.#learn({ kind: 'put', record }); }
+
+  /** Reads the pool uncached: what is shown of it then is no older than this call. */
+  async freshen(namespace: string, name: string): Promise<void> {
+    this.#found(namespace, name, await this.#deps.pools.get(`${namespace}/${name}`));
+  }
+
+  /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
+  async lookUp(namespace: string, name: string): Promise<void> {
+    this.#found(namespace, name, await this.#reads.read(`${namespace}/${name}`));
+  }
+
+  #found(namespace: string, name: string, record: PoolRecord | undefined): void {
+    const known = this.index.uidOf(namespace, name);
+    const shown = known === undefined ? undefined : this.get(known)?.record;
+    if (shown && shown.uid !== record?.uid) this.#learn({ kind: 'gone', record: shown });
+    if (record) this.#learn({ kind: 'put', record });
+  }
+
+  #learn({ kind, record }: RecordChange<PoolRecord>): void {
+    const known = this.#actors.get(record.uid)?.getSnapshot().context.record;
+    if (kind === 'gone') {
+      this.#gone.add(record.uid);
+      if (known) this.send(record.uid, { type: 'REMOVED' });
+    } else if (known) {
+      if (isNewer(record.revision, known.revision)) this.send(record.uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
+    } else if (!this.#gone.has(record.uid)) {
+      this.#host(record);
+      this.#deps.outbox.drain();
+    }
   }
 
   send(uid: string, event: PoolEvent): void {
@@ -93,12 +143,26 @@ export class PoolHost {
    */
   async change(uid: string, change: (record: PoolRecord) => PoolRecord): Promise<PoolRecord | undefined> {
     return await this.#inTurn(uid, async () => {
-      const current = this.#actors.get(uid)?.getSnapshot().context.record;
-      if (!current) return undefined;
-      const record = await this.#deps.pools.update(change(current));
-      this.send(uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
-      return record;
+      for (let attempt = 1; ; attempt++) {
+        const current = this.#actors.get(uid)?.getSnapshot().context.record;
+        if (!current) return undefined;
+        try {
+          const record = await this.#deps.pools.update(change(current));
+          this.#learn({ kind: 'put', record });
+          return record;
+        } catch (error) {
+          if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
+          await this.#readAgain(current);
+        }
+      }
     });
+  }
+
+  /** Somebody else's write came first. */
+  async #readAgain({ uid, owner, name }: PoolRecord): Promise<void> {
+    const record = await this.#deps.pools.get(`${owner.namespace}/${name}`);
+    if (record?.uid === uid) this.#learn({ kind: 'put', record });
+    else this.send(uid, { type: 'REMOVED' });
   }
 
   /** One write at a time per pool, so that none of this process conflicts with another of it. */
@@ -146,6 +210,7 @@ export class PoolHost {
       this.#actors.delete(uid);
       this.index.remove(before.record);
       this.#deps.arm(uid, undefined);
+      this.#forgotten(before.record);
     }
   }
 
@@ -155,6 +220,19 @@ export class PoolHost {
     const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
     if (breaker.pausedUntil > 0) this.#deps.events.note({ ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil }, false);
     else this.#deps.events.note({ ...base, reason: 'Recovered' }, false);
+  }
+
+  /** Whoever removed it, its part of the quota goes; the leader sees to it. */
+  #forgotten({ uid, owner }: PoolRecord): void {
+    this.#gone.add(uid);
+    if (!this.#led.has(shardOf(uid))) return;
+    const { coordination, outbox } = this.#deps;
+    const act = async (): Promise<void> => {
+      await coordination.release(owner, 'pools', uid);
+      await coordination.release(owner, 'replicas', uid);
+    };
+    outbox.put({ name: 'pool release quota', lease: undefined, act });
+    this.#deps.orphaned(uid);
   }
 
   #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {
@@ -206,13 +284,11 @@ export class PoolHost {
     try {
       await this.#deps.pools.remove(record);
     } catch (error) {
-      if (!(error instanceof RecordConflict)) {
-        this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
-        throw error;
-      }
+      if (error instanceof RecordConflict) await this.#readAgain(record);
+      this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
+      if (error instanceof RecordConflict) return;
+      throw error;
     }
-    await this.#deps.coordination.release(record.owner, 'pools', uid);
-    await this.#deps.coordination.release(record.owner, 'replicas', uid);
     this.send(uid, { type: 'REMOVED' });
   }
 }

@@ -80,6 +80,17 @@ export class SandboxIndex {
     return id;
   }
 
+  /** One of the pool's that is reserved; undefined where none is. */
+  takenOf(poolUid: string): string | undefined {
+    for (const id of this.#shelves.get(poolUid)?.taken ?? []) return id;
+    return undefined;
+  }
+
+  isTaken(id: string): boolean {
+    const placement = this.#placements.get(id);
+    return placement !== undefined && this.#shelves.get(placement.poolUid)?.taken.has(id) === true;
+  }
+
   putBack(id: string): void {
     const placement = this.#placements.get(id);
     if (placement && this.#shelves.get(placement.poolUid)?.taken.delete(id)) this.#shelve(placement);

@@ -13,8 +13,10 @@ import { sandboxMachine } from '../machines/sandbox-machine.ts';
 import type { Happening } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import { unavailable } from '../model/refusals.ts';
 import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
+import { Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
 import { NO_EVENTS, type EventSink } from './event-feed.ts';
 import { Outbox } from './outbox.ts';
@@ -61,6 +63,7 @@ export class Supervisor {
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
   readonly #leading: Leading;
+  readonly #busy: Busy;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
   #report: PoolEvent | undefined;
@@ -69,6 +72,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
     this.#waiters = new Waiters(deps.clock);
+    this.#busy = new Busy({ clock: deps.clock, touch: (id) => { deps.coordination.touch(id); } });
     this.#carryOut = sandboxEffects(deps);
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const name = key.slice(1);
@@ -84,6 +88,7 @@ export class Supervisor {
       dismissable: (uid) => this.index.dismissable(uid),
       running: (uid) => this.index.claimedIn(uid),
       tell: (id, event) => { this.send(id, event); },
+      orphaned: (uid) => { for (const id of this.index.dismissable(uid)) this.#retireIfPoolless(id); },
     });
     this.#leading = new Leading({
       leases: deps.coordination, clock: deps.clock, log: deps.log,
@@ -103,7 +108,7 @@ export class Supervisor {
 
   /** Reads pools and instances, restores what the quotas count, then begins to decide. */
   async start(): Promise<void> {
-    for (const record of await this.#deps.pools.list()) await this.pools.restore(record);
+    await this.pools.start();
     await this.#deps.driver.watch((fact) => this.#learn(fact));
     await this.#restoreQuotas();
     await this.#leading.start();
@@ -113,6 +118,7 @@ export class Supervisor {
   async stop(withinMs: number): Promise<void> {
     this.#leading.stop();
     this.#deadlines.stop();
+    this.#busy.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
     await Promise.race([this.#outbox.settled(), over]);
@@ -137,6 +143,7 @@ export class Supervisor {
     const { value, context } = actor.getSnapshot();
     const before = stateOf(value);
     actor.send(event);
+    if (ACTIVITY.has(event.type)) this.#busy.note(id, actor.getSnapshot().context.working > 0);
     this.#changed(id, actor, { event: event.type, before, ordered: false });
     if (this.#deps.events) this.#tell(actor, { state: before, context }, event);
     this.#outbox.drain();
@@ -146,8 +153,23 @@ export class Supervisor {
   /** The longest idle instance of the pool, reserved in this process until it moves or is put back. */
   takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid); }
 
+  /** The same, after an uncached look at what the mirror may not show yet. */
+  async findIdle(poolUid: string, namespace: string): Promise<InstanceId | undefined> {
+    for (const fact of await this.#deps.driver.idle(poolUid, namespace)) this.#learn(fact);
+    return this.takeIdle(poolUid);
+  }
+
+  /** Waits until one of the pool's that claims of this process hold is back or gone; false, at once, where there is none. */
+  async untilPutBack(poolUid: string, until: number): Promise<boolean> {
+    const id = this.index.takenOf(poolUid);
+    if (id === undefined) return false;
+    await this.#waiters.until(id, () => !this.index.isTaken(id), until);
+    return true;
+  }
+
   putBack(id: string): void {
     this.index.putBack(id);
+    this.#waiters.changed(id);
     const poolUid = this.sandbox(id)?.context.poolUid;
     if (poolUid !== undefined) this.pools.replan(poolUid);
   }
@@ -156,6 +178,29 @@ export class Supervisor {
   async until(id: string, look: (snapshot: SandboxSnapshot | undefined) => boolean, until: number): Promise<SandboxSnapshot | undefined> {
     await this.#waiters.until(id, () => look(this.sandbox(id)), until);
     return this.sandbox(id);
+  }
+
+  /**
+   * Makes sure that what is shown of the sandbox is no older than this call, unless it is good news: it runs, and nobody
+   * said that it ended. Refuses with `unavailable` where the truth is out of reach.
+   */
+  async freshen(id: InstanceId, namespace: string, unless: 'it runs' | 'never' = 'it runs'): Promise<void> {
+    const shown = this.sandbox(id);
+    if (shown && !shown.context.record) return; // its birth is under way here
+    if (unless === 'it runs' && shown?.status === 'Running' && !await this.#mayHaveEnded(id)) return;
+    let fact: InstanceFact | undefined;
+    try {
+      fact = await this.#deps.driver.confirm(id, namespace);
+    } catch (error) {
+      this.#deps.log.warn({ id, error }, 'a sandbox could not be read');
+      throw unavailable('the state of the sandbox can not be read now; try again');
+    }
+    if (fact) this.#learn(fact);
+  }
+
+  /** Another replica ended it a moment ago, or nobody can tell. */
+  async #mayHaveEnded(id: InstanceId): Promise<boolean> {
+    return await this.#deps.coordination.ended(id).then((end) => end !== undefined, () => true);
   }
 
   /** Has whoever waits for the sandbox look again. */
@@ -277,6 +322,9 @@ const isLeaders = (intent: SandboxIntent): boolean => {
     default: return false;
   }
 };
+
+/** What counts as activity in a sandbox. */
+const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED']);
 
 const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
   const { value, context } = actor.getSnapshot();

@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { InstanceFact } from '../model/sandbox.ts';
+import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiClient } from './api-client.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { POOL_LABEL, sandboxesPath, STATE_LABEL, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
@@ -14,7 +15,6 @@ export interface IdleLookDeps {
 
 const PAGE = 20;
 const MOST_PAGES = 10;
-const EVERY_MS = 250;
 
 /**
  * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on with for 10 pages while
@@ -23,30 +23,19 @@ const EVERY_MS = 250;
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
-  readonly #next = new Map<string, Promise<readonly InstanceFact[]>>();
-  readonly #lastAt = new Map<string, number>();
+  readonly #reads: SharedReads<readonly InstanceFact[]>;
 
-  constructor(deps: IdleLookDeps) { this.#deps = deps; }
-
-  look(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
-    const waiting = this.#next.get(poolUid);
-    if (waiting) return waiting;
-    const { clock } = this.#deps;
-    const at = Math.max(clock.now(), (this.#lastAt.get(poolUid) ?? 0) + EVERY_MS);
-    const result = new Promise<void>((resolve) => {
-      if (at <= clock.now()) resolve();
-      else clock.at(at, resolve);
-    }).then(() => {
-      this.#next.delete(poolUid);
-      if (this.#lastAt.size >= MOST_POOLS) this.#lastAt.clear();
-      this.#lastAt.set(poolUid, clock.now());
-      return this.#list(poolUid, namespace);
-    });
-    this.#next.set(poolUid, result);
-    return result;
+  constructor(deps: IdleLookDeps) {
+    this.#deps = deps;
+    this.#reads = new SharedReads({ clock: deps.clock, read: (key) => this.#list(key) });
   }
 
-  async #list(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
+  async look(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
+    return await this.#reads.read(`${namespace}/${poolUid}`) ?? [];
+  }
+
+  async #list(key: string): Promise<readonly InstanceFact[]> {
+    const [namespace = '', poolUid = ''] = key.split('/');
     let rest: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
       const answer = await this.#deps.api.list(sandboxesPath(namespace), {
@@ -70,6 +59,3 @@ export class IdleLook {
     return known ?? await this.#deps.read(stored);
   }
 }
-
-/** Whose last look is remembered. */
-const MOST_POOLS = 10_000;

@@ -73,7 +73,8 @@ export const poolMachine = setup({
     follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
     // Deletion stays: a record that doesn't know of it is an older one.
     keepRecord: assign(({ context, event }) =>
-      event.type === 'RECORD' && (context.record.deleting === false || event.record.deleting !== false) ? { record: event.record } : {}),
+      event.type === 'RECORD' && (context.record.deleting === false || event.record.deleting !== false)
+        ? { record: event.record, ...(context.leading ? {} : { breaker: event.record.breaker }) } : {}),
     // All of one move in a single step: it happens several times in each instance's life.
     count: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_MOVED') return;
@@ -131,8 +132,8 @@ export const poolMachine = setup({
     lifecycle: {
       initial: 'pending',
       states: {
-        pending: { always: [{ guard: 'deleting', target: 'deleting' }, { guard: 'filled', target: 'active' }] },
-        active: { always: { guard: 'deleting', target: 'deleting' } },
+        pending: { always: [{ guard: 'deleting', target: 'deleting' }, { guard: 'filled', target: 'active' }], on: { REMOVED: { target: 'removed' } } },
+        active: { always: { guard: 'deleting', target: 'deleting' }, on: { REMOVED: { target: 'removed' } } },
         deleting: {
           initial: 'draining',
           states: {

@@ -1,11 +1,13 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OrderedIndex, type OrderedEntry } from '../actors/ordered-index.ts';
+import { RecentSet } from '../actors/recent-set.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH, type ApiKeyText } from '../model/api-key-text.ts';
 import { Refusal } from '../model/refusals.ts';
+import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
 import type { Page, PageRequest } from './views.ts';
 
@@ -47,10 +49,12 @@ export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buff
 const MAX_KEYS_PER_TENANT = 1_000;
 /** Keys that the daemon keeps in memory, about 0.7 KB each. */
 const MAX_KEYS = 100_000;
+/** Removed ones, of which a late word may still come. */
+const MOST_REMOVED = 10_000;
 
 /**
- * Every live API key in memory, so that a request needs no read. `start()` lists the store once; afterwards it follows
- * its own writes. Expired keys leave it, and the store, when their owner's limit is reached.
+ * Every live API key in memory, so that a request needs no read. `start()` reads the store once; afterwards it follows
+ * what anybody writes. Expired keys leave it, and the store, when their owner's limit is reached.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
@@ -61,13 +65,20 @@ export class ApiKeyMirror {
   /** By the moment of issue: everyone's under '', and each tenant's. */
   readonly #lists = new Map<string, OrderedIndex>();
 
+  readonly #removed = new RecentSet(MOST_REMOVED);
+  readonly #reads: SharedReads<ApiKeyRecord>;
+
   constructor(deps: { readonly apiKeys: Records<ApiKeyRecord>; readonly clock: Clock }) {
     this.#store = deps.apiKeys;
+    this.#reads = new SharedReads({ clock: deps.clock, read: (keyId) => deps.apiKeys.get(keyId) });
     this.#clock = deps.clock;
   }
 
   async start(): Promise<void> {
-    for (const record of await this.#store.list()) this.#add(record);
+    await this.#store.watch(({ kind, record }) => {
+      if (kind === 'put') this.#add(record);
+      else this.#forget(record);
+    });
   }
 
   get size(): number {
@@ -96,7 +107,10 @@ export class ApiKeyMirror {
       await this.#store.remove(record);
     } catch (error) {
       if (error instanceof RecordConflict) return; // it is gone already
-      if (!(error instanceof OutcomeUnknown)) this.#add(record);
+      if (!(error instanceof OutcomeUnknown)) {
+        this.#removed.delete(record.keyId);
+        this.#add(record);
+      }
       throw error;
     }
   }
@@ -112,7 +126,16 @@ export class ApiKeyMirror {
     return created;
   }
 
+  /** Reads a key that the mirror doesn't show yet; at most once in 250 ms for all who bring it. */
+  async lookUp(keyId: string): Promise<void> {
+    const record = await this.#reads.read(keyId);
+    if (record) this.#add(record);
+  }
+
   #add(record: ApiKeyRecord): void {
+    const known = this.#byId.get(record.keyId);
+    if (known?.revision === record.revision || this.#removed.has(record.keyId)) return;
+    if (known) this.#unlist(known);
     const key = tenantKey(record);
     this.#byId.set(record.keyId, record);
     this.#byName.set(`${record.namespace}/${record.shortName}`, record);
@@ -136,7 +159,13 @@ export class ApiKeyMirror {
     }
   }
 
-  #forget(record: ApiKeyRecord): void {
+  #forget({ keyId }: ApiKeyRecord): void {
+    this.#removed.add(keyId);
+    const known = this.#byId.get(keyId);
+    if (known) this.#unlist(known);
+  }
+
+  #unlist(record: ApiKeyRecord): void {
     const key = tenantKey(record);
     this.#byId.delete(record.keyId);
     this.#byName.delete(`${record.namespace}/${record.shortName}`);

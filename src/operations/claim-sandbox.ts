@@ -30,12 +30,17 @@ const MOST_CHOICES = 50;
 /** Claims one idle instance of a pool of the caller's (operation `POST /sandboxes`). What it answers is durable. */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => async (caller, request) => {
   const { supervisor, clock } = deps;
-  const pool = claimablePool(supervisor, caller, request.poolName);
+  const pool = await claimablePool(supervisor, caller, request.poolName);
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
   const until = clock.now() + DEADLINE_MS;
   for (;;) {
-    const id = supervisor.takeIdle(pool.record.uid);
-    if (id === undefined) break;
+    const { uid } = pool.record;
+    const id = supervisor.takeIdle(uid) ?? await supervisor.findIdle(uid, pool.record.owner.namespace);
+    if (id === undefined) {
+      // One that another claim holds and does not get was idle all the while.
+      if (clock.now() >= until || !await supervisor.untilPutBack(uid, until)) break;
+      continue;
+    }
     if (!isInstanceId(id)) {
       supervisor.send(id, { type: 'RETIRE', now: clock.now() });
       throw sandboxUuidFailed();
@@ -63,7 +68,8 @@ export const claimedUnder = ({ supervisor, clock, unsettled }: Pick<ClaimSandbox
 };
 
 /** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */
-const claimablePool = (supervisor: Supervisor, caller: Caller, name: string): PoolSnapshot => {
+const claimablePool = async (supervisor: Supervisor, caller: Caller, name: string): Promise<PoolSnapshot> => {
+  if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined) await supervisor.pools.lookUp(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
   if (!pool) throw supervisor.pools.index.existsAnywhere(name) ? poolNotOwned() : poolToClaimNotFound(poolsOf(supervisor, caller));

@@ -14,7 +14,7 @@ const UNNOTED: ReadonlySet<string> = new Set(['stopping.releasing', 'stopping.un
  */
 export const deleteSandbox = (deps: { readonly supervisor: Supervisor; readonly clock: Clock }): Operations['deleteSandbox'] => async (caller, sandboxId) => {
   const { supervisor, clock } = deps;
-  const before = findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
+  const before = await findSandbox(supervisor, caller, sandboxId, { adminsToo: true, endedToo: true });
   const until = clock.now() + DEADLINE_MS;
   let end: SandboxSnapshot | undefined = before;
   do {

@@ -16,7 +16,7 @@ export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly 
   const seats = new Seats(MOST_COMMANDS_OF_TENANT);
   return async (caller, sandboxId, request, signal) => {
     const { supervisor, driver, clock } = deps;
-    const snapshot = runningSandbox(supervisor, caller, sandboxId);
+    const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
     if (snapshot.context.working >= MOST_COMMANDS) throw tooManyCommands('the sandbox has', MOST_COMMANDS);
     if (!seats.take(tenantKey(caller))) throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
@@ -34,8 +34,11 @@ export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly 
 };
 
 /** The caller's sandbox, Running; 409 in any other state. */
-export const runningSandbox = (supervisor: Supervisor, caller: Parameters<Operations['execInSandbox']>[0], sandboxId: string): SandboxSnapshot => {
-  const snapshot = findSandbox(supervisor, caller, sandboxId);
+export const runningSandbox = async (supervisor: Supervisor, caller: Parameters<Operations['execInSandbox']>[0], sandboxId: string): Promise<SandboxSnapshot> => {
+  return running(await findSandbox(supervisor, caller, sandboxId));
+};
+
+export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
   if (snapshot.status !== 'Running') throw sandboxNotRunning(snapshot.status);
   return snapshot;
 };

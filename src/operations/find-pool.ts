@@ -6,7 +6,8 @@ import { sameTenant, type Caller } from '../model/tenant.ts';
 import type { PoolView } from './views.ts';
 
 /** The caller's pool of that name; whether it is unknown or another's, the refusal is the same. */
-export const findPool = (supervisor: Supervisor, caller: Caller, name: string): PoolSnapshot => {
+export const findPool = async (supervisor: Supervisor, caller: Caller, name: string): Promise<PoolSnapshot> => {
+  await supervisor.pools.freshen(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
   if (!pool || !(sameTenant(pool.record.owner, caller) || caller.role === 'admin')) throw poolNotFound();

@@ -13,7 +13,7 @@ export interface GetSandboxDeps {
 
 /** One live sandbox (operation `GET /sandboxes/{sandboxId}`); a finished one is not found. */
 export const getSandbox = ({ supervisor, clock, endpointMode }: GetSandboxDeps): Operations['getSandbox'] => async (caller, sandboxId) => {
-  const snapshot = findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
+  const snapshot = await findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
   const endpoints = snapshot.status === 'Running' ? snapshot.context.record?.endpoints ?? {} : {};
   const shown = Object.entries(endpoints).map(([name, { port, scheme, onHost }]): [string, EndpointView] => [name, { port, scheme, direct: onHost && endpointMode === 'direct' }]);
   return { ...viewOf(snapshot, clock.now()), endpoints: Object.fromEntries(shown) };

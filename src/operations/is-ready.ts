@@ -9,7 +9,7 @@ import { findSandbox } from './sandbox-view.ts';
  * it counts as such. Is no activity.
  */
 export const isReady = ({ supervisor, driver }: { readonly supervisor: Supervisor; readonly driver: SandboxDriver }): Operations['isReady'] => async (caller, sandboxId) => {
-  const { status, context } = findSandbox(supervisor, caller, sandboxId);
+  const { status, context } = await findSandbox(supervisor, caller, sandboxId);
   const names = Object.keys(context.record?.endpoints ?? context.birth?.record.endpoints ?? {});
   const all = (ready: boolean, message: string) => ({ sandboxId, ready, endpoints: Object.fromEntries(names.map((name) => [name, { ready, message }])) });
   if (status !== 'Running' && status !== 'Idle') return all(false, `the sandbox is ${status}`);

@@ -4,8 +4,9 @@ import type { Clock } from '../contracts/clock.ts';
 import { InstanceGone, PortUnreachable, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { endpointNotFound, endpointUnreachable, sandboxNotRunning, tooManyConnections } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
-import { runningSandbox } from './exec-in-sandbox.ts';
+import { running } from './exec-in-sandbox.ts';
 import type { OpenEndpoint, Operations } from './operations.ts';
+import { shownSandbox } from './sandbox-view.ts';
 import { Seats } from './seats.ts';
 
 /** Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all together. */
@@ -20,7 +21,8 @@ export const openEndpoint = (deps: { readonly supervisor: Supervisor; readonly d
   const ofTenant = new Seats(MOST_OF_TENANT);
   return (caller, sandboxId, name) => {
     const { supervisor, driver, clock } = deps;
-    const { context } = runningSandbox(supervisor, caller, sandboxId);
+    // As the mirror shows it: of one that another replica has just ended the dial fails.
+    const { context } = running(shownSandbox(supervisor, caller, sandboxId));
     const endpoints = context.record?.endpoints ?? {};
     const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined;
     if (!endpoint) throw endpointNotFound(Object.keys(endpoints));

@@ -8,7 +8,7 @@ import type { Operations } from './operations.ts';
 
 /** One pool of the caller's (operation `GET /sandboxpools/{name}`). */
 export const getPool = (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
-  async (caller, name) => findPool(deps.supervisor, caller, name);
+  (caller, name) => findPool(deps.supervisor, caller, name);
 
 /** The caller's pools, newest first; an admin's `all` shows everyone's (operation `GET /sandboxpools`). */
 export const listPools = (deps: { readonly supervisor: Supervisor }): Operations['listPools'] => async (caller, filter, { limit, offset }) => {
@@ -27,7 +27,7 @@ export interface UpdatePoolDeps {
 /** Changes a pool of the caller's; an empty change changes nothing (operation `PUT /sandboxpools/{name}`). */
 export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => async (caller, name, change) => {
   const { supervisor, coordination } = deps;
-  const { record: before } = findPool(supervisor, caller, name);
+  const { record: before } = await findPool(supervisor, caller, name);
   requireMatch(change.ifMatch, before.revision);
   if (before.deleting !== false) throw poolBeingDeleted();
   const { replicas } = change;
@@ -58,7 +58,7 @@ export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => as
  * live on unless `force`. The record goes when they have. Repeating it is harmless; `force` may be added later.
  */
 export const deletePool = (deps: { readonly supervisor: Supervisor }): Operations['deletePool'] => async (caller, name, { force }) => {
-  const { record: before } = findPool(deps.supervisor, caller, name);
+  const { record: before } = await findPool(deps.supervisor, caller, name);
   const record = await deps.supervisor.pools.change(before.uid, (current) =>
     ({ ...current, deleting: force || current.deleting === 'force' ? 'force' : 'keep-running' })).catch(conflictAsUnavailable);
   return poolViewOf(deps.supervisor, { ...before, ...record, deleting: record?.deleting ?? 'keep-running' });

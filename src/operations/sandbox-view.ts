@@ -52,9 +52,17 @@ export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
 
 /**
  * The caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it is unknown, finished or
- * another's, the refusal is the same. Admins may look at and end any; they run nothing in another's.
+ * another's, the refusal is the same. Admins may look at and end any; they run nothing in another's. `endedToo`: one that
+ * another replica has ended a moment ago may still show as running.
  */
-export const findSandbox = (supervisor: Supervisor, caller: Caller, sandboxId: string, options: { readonly adminsToo?: boolean } = {}): SandboxSnapshot => {
+export const findSandbox = async (supervisor: Supervisor, caller: Caller, sandboxId: string, options: { readonly adminsToo?: boolean; readonly endedToo?: boolean } = {}): Promise<SandboxSnapshot> => {
+  if (!isInstanceId(sandboxId)) throw sandboxNotFound();
+  if (!options.endedToo || supervisor.sandbox(sandboxId)?.status !== 'Running') await supervisor.freshen(sandboxId, caller.namespace);
+  return shownSandbox(supervisor, caller, sandboxId, options);
+};
+
+/** The same, as the mirror shows it now. */
+export const shownSandbox = (supervisor: Supervisor, caller: Caller, sandboxId: string, options: { readonly adminsToo?: boolean } = {}): SandboxSnapshot => {
   const snapshot = isInstanceId(sandboxId) ? supervisor.sandbox(sandboxId) : undefined;
   const record = snapshot?.context.record ?? snapshot?.context.birth?.record;
   if (!snapshot || !record) throw sandboxNotFound();

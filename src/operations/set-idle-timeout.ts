@@ -48,7 +48,7 @@ interface Amendment {
 const amend = async (deps: SetIdleTimeoutDeps, caller: Caller, { sandboxId, change, until }: Amendment): Promise<SandboxView> => {
   const { supervisor, driver, clock } = deps;
   for (;;) {
-    const { status, context } = findSandbox(supervisor, caller, sandboxId);
+    const { status, context } = await findSandbox(supervisor, caller, sandboxId);
     if (status !== 'Running' || !context.record) throw sandboxNotRunning(status);
     requireMatch(change.ifMatch, context.record.revision);
     // Another replica's change may come first.
@@ -61,6 +61,7 @@ const amend = async (deps: SetIdleTimeoutDeps, caller: Caller, { sandboxId, chan
       return viewOf(after, clock.now());
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
+      await supervisor.freshen(context.record.id, caller.namespace, 'never');
     }
   }
 };

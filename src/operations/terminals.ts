@@ -22,7 +22,7 @@ const WATCH_MS = 3_600_000;
 
 /** Issues a single-use token of 30 seconds for a terminal (operation `POST /sandboxes/{sandboxId}/exec-token`). */
 export const createExecToken = (deps: TerminalDeps): Operations['createExecToken'] => async (caller, sandboxId) => {
-  runningSandbox(deps.supervisor, caller, sandboxId);
+  await runningSandbox(deps.supervisor, caller, sandboxId);
   return await deps.coordination.issueToken(sandboxId, TOKEN_LIFETIME_MS);
 };
 
