@@ -118,13 +118,16 @@ describe('the supervisor', () => {
   });
 
   it('refuses claims from a pool that is being deleted', async () => {
-    const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim, pools } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
-    driver.hold('retire');
+    const remove = pools.remove.bind(pools);
+    let letGo = (): void => undefined;
+    const held = new Promise<void>((resolve) => { letGo = resolve; });
+    pools.remove = async (record) => { await held; await remove(record); };
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
     expect(await refusalOf(claim(alice, { poolName: 'default' }))).to.include({ code: 'CONFLICT', message: 'pool is being deleted' });
-    driver.letGo('retire');
-    await eventually(() => supervisor.size === 0, 'drained');
+    letGo();
+    await eventually(() => supervisor.size === 0 && pools.records.size === 0, 'drained');
   });
 
   it('pauses after repeated start failures, and tries one when the pause is over', async () => {

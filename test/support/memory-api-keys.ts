@@ -20,7 +20,10 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     return this.records.get(keyId);
   }
 
-  async watch(report: (change: RecordChange<ApiKeyRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
+  async watch(report: (change: RecordChange<ApiKeyRecord>) => void): Promise<void> {
+    this.reads += 1;
+    this.#followers.add(report, this.records.values());
+  }
 
   async create(draft: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
     const name = `${draft.namespace}/${draft.shortName}`;

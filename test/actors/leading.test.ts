@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { Leading } from '../../src/actors/leading.ts';
+import type { Lease, LeaseListener, Leases } from '../../src/contracts/coordination.ts';
+import { eventually } from '../support/a-supervisor.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+/** Leases that a test gives and takes. */
+class HandMadeLeases implements Leases {
+  readonly givenUp: number[] = [];
+  readonly #leases = new Map<number, { epoch: number; held: boolean }>();
+  #listener: LeaseListener | undefined;
+  left = false;
+
+  give(shard: number, epoch: number): void {
+    this.#leases.set(shard, { epoch, held: true });
+    this.#listener?.gained(shard);
+  }
+
+  take(shard: number, because: 'gone' | 'wanted-elsewhere'): void {
+    const lease = this.#leases.get(shard);
+    if (lease && because === 'gone') lease.held = false;
+    this.#listener?.lost(shard, because);
+  }
+
+  lease(shard: number): Lease | undefined {
+    const lease = this.#leases.get(shard);
+    return lease && { epoch: lease.epoch, held: () => lease.held };
+  }
+
+  follow(listener: LeaseListener): () => void {
+    this.#listener = listener;
+    for (const shard of this.#leases.keys()) listener.gained(shard);
+    return () => { this.#listener = undefined; };
+  }
+
+  async giveUp(shard: number): Promise<void> { this.givenUp.push(shard); }
+  leave(): void { this.left = true; }
+  replicas(): readonly string[] { return ['one']; }
+}
+
+describe('leading', () => {
+  const aLeader = (catchUp: () => Promise<void> = async () => undefined) => {
+    const leases = new HandMadeLeases();
+    const clock = new TestClock();
+    const told: string[] = [];
+    let drained = (): void => undefined;
+    const leading = new Leading({
+      leases, clock, log: quietLog, caughtUp: catchUp,
+      lead: (shard) => { told.push(`lead ${shard}`); }, follow: (shard) => { told.push(`follow ${shard}`); },
+      drained: () => new Promise((resolve) => { drained = resolve; }),
+    });
+    return { leases, clock, told, leading, drain: () => { drained(); } };
+  };
+
+  it('begins with the leases that are held, once the mirror has caught up', async () => {
+    const { leases, told, leading } = aLeader();
+    leases.give(3, 1);
+    leases.give(5, 1);
+    await leading.start();
+    expect(told).to.deep.equal(['lead 3', 'lead 5']);
+    expect(leading.leads(3)).to.equal(true);
+    expect(leading.leads(4)).to.equal(false);
+  });
+
+  it('waits for a mirror that is behind, and tries again where it can not tell', async () => {
+    let tries = 0;
+    const { leases, told, leading, clock } = aLeader(async () => { if (++tries < 3) throw new Error('out of reach'); });
+    await leading.start();
+    leases.give(3, 7);
+    await eventually(() => tries === 1, 'tried once');
+    expect(told).to.deep.equal([]);
+    await eventually(() => { clock.advance(500); return told.length > 0; }, 'led');
+    expect([tries, told]).to.deep.equal([3, ['lead 3']]);
+  });
+
+  it('does not lead what was lost, or won anew, while the mirror caught up', async () => {
+    let letGo = (): void => undefined;
+    const { leases, told, leading } = aLeader(() => new Promise((resolve) => { letGo = resolve; }));
+    await leading.start();
+    leases.give(3, 7);
+    await Promise.resolve();
+    leases.take(3, 'gone');
+    letGo();
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    expect(told).to.deep.equal([]);
+    expect(leading.leads(3)).to.equal(false);
+  });
+
+  it('stops deciding at once where a lease is gone', async () => {
+    const { leases, told, leading } = aLeader();
+    leases.give(3, 1);
+    await leading.start();
+    leases.take(3, 'gone');
+    expect(told).to.deep.equal(['lead 3', 'follow 3']);
+    expect(leases.givenUp).to.deep.equal([]);
+  });
+
+  it('hands a lease over in order: stops, drains, gives up', async () => {
+    const { leases, told, leading, drain } = aLeader();
+    leases.give(3, 1);
+    await leading.start();
+    leases.take(3, 'wanted-elsewhere');
+    expect(told.at(-1)).to.equal('follow 3');
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    expect(leases.givenUp).to.deep.equal([]);
+    drain();
+    await eventually(() => leases.givenUp.length === 1, 'given up');
+  });
+
+  it('gives everything up when it stops', async () => {
+    const { leases, told, leading } = aLeader();
+    leases.give(3, 1);
+    leases.give(4, 1);
+    await leading.start();
+    leading.stop();
+    expect(leases.left).to.equal(true);
+    expect(told.slice(2)).to.deep.equal(['follow 3', 'follow 4']);
+    await leading.giveUp();
+    expect(leases.givenUp).to.deep.equal([3, 4]);
+  });
+});
