@@ -1,0 +1,143 @@
+import { defineScript } from '../script.ts';
+
+/**
+ * History lies under one prefix, KEYS[1], with one hash tag. `:bodies` has by id `group|claimed|ended|JSON`; `:groups` numbers each owner with
+ * a pool, `namespace/team/user/pool`, and `:names` has them by number. There are two sorted sets for all, for each namespace, each owner and
+ * each group: `:claimed` of `id|group|ended` by the moment of the claim, from which pages are read, and `:ended` of ids by the moment of
+ * the end, which counts them.
+ */
+const INDEXES = `
+local base = KEYS[1]
+local function levels_of(name, group)
+  local namespace, team, user = string.match(name, '^([^/]*)/([^/]*)/([^/]*)/')
+  return { base .. ':all', base .. ':namespace:' .. namespace, base .. ':owner:' .. namespace .. '/' .. team .. '/' .. user, base .. ':group:' .. group }
+end
+`;
+
+/** Records a finished sandbox; the first record of an id stands. ARGV: deadline, id, JSON, group's name, claimed at, ended at, ms that it is kept after that. Answers `ok`. */
+export const RECORD = defineScript('record', `${INDEXES}
+local id, body, name, claimed, ended = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+if redis.call('HEXISTS', base .. ':bodies', id) == 1 then return {'ok'} end
+local group = redis.call('HGET', base .. ':groups', name)
+if not group then
+  group = tostring(redis.call('INCR', base .. ':last-group'))
+  redis.call('HSET', base .. ':groups', name, group)
+  redis.call('HSET', base .. ':names', group, name)
+end
+redis.call('HSET', base .. ':bodies', id, group .. '|' .. claimed .. '|' .. ended .. '|' .. body)
+for _, level in ipairs(levels_of(name, group)) do
+  redis.call('ZADD', level .. ':claimed', claimed, id .. '|' .. group .. '|' .. ended)
+  redis.call('ZADD', level .. ':ended', ended, id)
+end
+redis.call('PEXPIREAT', base .. ':events:' .. id, string.format('%d', ended + ARGV[7]))
+return {'ok'}
+`);
+
+/** ARGV: deadline, id. Answers `ok` and its entry of `:bodies`, or `none`. */
+export const FIND = defineScript('find', `
+local entry = redis.call('HGET', KEYS[1] .. ':bodies', ARGV[2])
+if entry then return {'ok', entry} end
+return {'none'}
+`);
+
+/**
+ * How many ended at or after a moment. ARGV: deadline, the moment, the level or '', and for '' the pattern that the groups' names match.
+ * Answers `ok`, the total, how many of the level were claimed at or after the moment, and for '' the numbers of the groups.
+ */
+export const TOTAL = defineScript('total', `
+local base, since, level = KEYS[1], ARGV[2], ARGV[3]
+if level ~= '' then
+  return {'ok', redis.call('ZCOUNT', base .. level .. ':ended', since, '+inf'), redis.call('ZCOUNT', base .. level .. ':claimed', since, '+inf')}
+end
+local answer = {'ok', 0, 0}
+local groups = redis.call('HGETALL', base .. ':groups')
+for i = 1, #groups, 2 do
+  if string.match(groups[i], ARGV[4]) then
+    answer[2] = answer[2] + redis.call('ZCOUNT', base .. ':group:' .. groups[i + 1] .. ':ended', since, '+inf')
+    answer[#answer + 1] = groups[i + 1]
+  end
+end
+return answer
+`);
+
+/**
+ * One step of a walk down a level, newest claim first. ARGV: deadline, level, the last member seen or '' (then the rank to begin at), the moment
+ * at or after which they ended, most entries, how many matching ones to leave out, most to give, then the groups, all where there are none.
+ * Answers `ok`, entries seen, how many matched, the last member, then entries of \`:bodies\`.
+ */
+export const WALK = defineScript('walk', `
+local base, key, since = KEYS[1], KEYS[1] .. ARGV[2] .. ':claimed', tonumber(ARGV[5])
+local most, skip, wanted = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local from = tonumber(ARGV[4])
+if ARGV[3] ~= '' then
+  local rank = redis.call('ZREVRANK', key, ARGV[3])
+  if not rank then return {'lost'} end
+  from = rank + 1
+end
+local groups = nil
+for i = 9, #ARGV do groups = groups or {}; groups[ARGV[i]] = true end
+local seen, matched, last, ids = 0, 0, '', {}
+for _, member in ipairs(redis.call('ZREVRANGE', key, from, from + most - 1)) do
+  seen, last = seen + 1, member
+  local id, group, ended = string.match(member, '^(.*)|(%d+)|(%d+)$')
+  if tonumber(ended) >= since and (not groups or groups[group]) then
+    matched = matched + 1
+    if matched > skip and #ids < wanted then ids[#ids + 1] = id end
+    if #ids == wanted then break end
+  end
+end
+local answer = {'ok', seen, matched, last}
+for _, id in ipairs(ids) do
+  local entry = redis.call('HGET', base .. ':bodies', id)
+  if entry then answer[#answer + 1] = entry end
+end
+return answer
+`);
+
+/** Forgets those that ended before a moment, the oldest first. ARGV: deadline, the moment, most at once. Answers `ok` and how many. */
+export const FORGET = defineScript('forget', `${INDEXES}
+local ids = redis.call('ZRANGEBYSCORE', base .. ':all:ended', '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
+for _, id in ipairs(ids) do
+  local group, claimed, ended = string.match(redis.call('HGET', base .. ':bodies', id) or '', '^(%d+)|(%d+)|(%d+)|')
+  local name = group and redis.call('HGET', base .. ':names', group)
+  if name then
+    local levels = levels_of(name, group)
+    for _, level in ipairs(levels) do
+      redis.call('ZREM', level .. ':claimed', id .. '|' .. group .. '|' .. ended)
+      redis.call('ZREM', level .. ':ended', id)
+    end
+    if redis.call('EXISTS', levels[4] .. ':ended') == 0 then
+      redis.call('HDEL', base .. ':groups', name)
+      redis.call('HDEL', base .. ':names', group)
+    end
+  end
+  redis.call('ZREM', base .. ':all:ended', id)
+  redis.call('HDEL', base .. ':bodies', id)
+  redis.call('DEL', base .. ':events:' .. id)
+end
+return {'ok', #ids}
+`);
+
+/**
+ * Records events, of each sandbox the newest so many; one whose number is known counts as done. ARGV: deadline, most of a sandbox, ms that they are kept while it
+ * is not finished, ms after its end, then sandbox, number and JSON in turn. Answers `ok`.
+ */
+export const RECORD_EVENTS = defineScript('record_events', `
+for i = 5, #ARGV, 3 do
+  local id, number, key = ARGV[i], ARGV[i + 1], KEYS[1] .. ':events:' .. ARGV[i]
+  if redis.call('ZCOUNT', key, number, number) == 0 then
+    redis.call('ZADD', key, number, number .. '|' .. ARGV[i + 2])
+    redis.call('ZREMRANGEBYRANK', key, 0, -1 - ARGV[2])
+    local ended = string.match(redis.call('HGET', KEYS[1] .. ':bodies', id) or '', '^%d+|%d+|(%d+)|')
+    if ended then redis.call('PEXPIREAT', key, string.format('%d', ended + ARGV[4])) else redis.call('PEXPIRE', key, ARGV[3]) end
+  end
+end
+return {'ok'}
+`);
+
+/** ARGV: deadline, sandbox. Answers `ok`, then `number|JSON` of each event, the smallest number first. */
+export const EVENTS_OF = defineScript('events_of', `
+local answer = {'ok'}
+for _, event in ipairs(redis.call('ZRANGE', KEYS[1] .. ':events:' .. ARGV[2], 0, -1)) do answer[#answer + 1] = event end
+return answer
+`);
