@@ -44,12 +44,7 @@ for (const [name, start] of [['Redis', one], ['a Redis cluster', cluster]] as co
 }
 
 describe('history in Redis', () => {
-  let running: Running;
-  before(async function () {
-    if (noRedis !== undefined) skipBecause(this, noRedis);
-    running = await one();
-  });
-  after(() => running?.stop());
+  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
 
   it('forgets what is older than retention, in steps, and all that belongs to it', async () => {
     const { settings, client, stop } = await startRedis();
