@@ -1,0 +1,165 @@
+import { expect } from 'chai';
+import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-driver.ts';
+import { ServerClock } from '../../src/k8s/server-clock.ts';
+import type { Birth } from '../../src/model/sandbox.ts';
+import { eventually } from '../support/eventually.ts';
+import { FactLog } from '../support/fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { rejection } from '../support/rejection.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
+const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused };
+
+/** As the chart will have it, but for the schema. */
+const CRD = {
+  apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'sandboxes.sandpool.dev' },
+  spec: {
+    group: 'sandpool.dev', scope: 'Namespaced', names: { plural: 'sandboxes', singular: 'sandbox', kind: 'Sandbox' },
+    versions: [{ name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } }],
+  },
+};
+
+describe('sandboxes as Pods of a real API server', function () {
+  this.timeout(90_000);
+  const controlPlane = onTheControlPlane();
+  let access: ClusterAccess;
+  let namespace: string;
+  const replicas: Replica[] = [];
+
+  interface Replica { readonly api: ApiServer; readonly driver: KubernetesSandboxDriver; readonly log: FactLog }
+
+  const aReplica = async (): Promise<Replica> => {
+    const clock = new ServerClock();
+    const api = apiServer({ access, version: '0', clock });
+    const driver = new KubernetesSandboxDriver({ api, streams: NO_STREAMS, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog });
+    const replica = { api, driver, log: new FactLog() };
+    replicas.push(replica);
+    await driver.watch(replica.log.report);
+    return replica;
+  };
+  const anOrderHere = (): Birth => {
+    const { record, definition } = anOrder(aDefinition({ image: 'busybox' }));
+    return { record: { ...record, poolOwner: { ...record.poolOwner, namespace } }, definition };
+  };
+  const aClaimHere = (claimedAt = 1_000): ReturnType<typeof aClaim> => {
+    const claim = aClaim({ claimedAt });
+    return { ...claim, owner: { ...claim.owner, namespace } };
+  };
+  const launched = async ({ driver, log }: Replica) => {
+    const record = await driver.launch(anOrderHere(), permitted);
+    await log.when(record.id, 'available');
+    return record;
+  };
+
+  before(async () => {
+    await controlPlane().apply([CRD]);
+    await controlPlane().kubectl('wait', '--for=condition=established', 'crd/sandboxes.sandpool.dev');
+    access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('sandpool') }, quietLog);
+    namespace = await controlPlane().namespace();
+  });
+  afterEach(async () => {
+    for (const { driver, api } of replicas.splice(0)) {
+      await driver.stop();
+      await api.close();
+    }
+  });
+
+  it('are claimed once, whichever replicas ask at the same time', async () => {
+    const [one, two, three] = [await aReplica(), await aReplica(), await aReplica()];
+    const { id } = await launched(one);
+    for (const { log } of [two, three]) await log.when(id, 'available');
+    const seen = await Promise.all([one, two, three].map(async ({ driver }) => (await driver.read(id)).record));
+    const results = await Promise.allSettled([one, two, three].map(({ driver }, index) => driver.claim(seen[index] ?? expect.fail(), aClaimHere(index + 1))));
+    const won = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(won).to.have.lengthOf(1);
+    for (const result of results) if (result.status === 'rejected') expect(result.reason).to.be.instanceOf(RecordConflict);
+    for (const { driver } of [one, two, three]) expect((await driver.read(id)).record?.claim).to.deep.equal(won[0]?.claim);
+  });
+
+  it('are seen to be claimed, and to be gone, by the other replicas', async () => {
+    const [one, two] = [await aReplica(), await aReplica()];
+    const record = await launched(one);
+    await two.log.when(record.id, 'available');
+    await one.driver.claim(record, aClaimHere());
+    await eventually(async () => two.log.of(record.id).at(-1)?.record?.state === 'claimed', 'the other replica knows of the claim');
+    await two.driver.release(record.id, { reason: 'deleted', exitCode: null });
+    for (const { log } of [one, two]) await log.when(record.id, 'gone');
+    await one.driver.forget(record.id);
+    await eventually(async () => two.log.of(record.id).at(-1)?.record === undefined, 'the record is gone everywhere');
+    expect((await two.driver.confirm(record.id, namespace)).record).to.equal(undefined);
+  });
+
+  it('are retired only at the revision that was seen', async () => {
+    const [one, two] = [await aReplica(), await aReplica()];
+    const record = await launched(one);
+    await two.log.when(record.id, 'available');
+    const claimed = await two.driver.claim((await two.driver.read(record.id)).record ?? expect.fail(), aClaimHere());
+    expect(await rejection(one.driver.retire(record.id, record.revision))).to.be.instanceOf(RecordConflict);
+    expect((await one.driver.read(record.id)).record?.claim).to.deep.equal(claimed.claim);
+    const idle = await launched(one);
+    await one.driver.retire(idle.id, idle.revision);
+    expect((await two.driver.confirm(idle.id, namespace)).record).to.equal(undefined);
+    await two.log.when(idle.id, 'gone');
+  });
+
+  it('launched twice under one id are one Pod', async () => {
+    const replica = await aReplica();
+    const order = anOrderHere();
+    const [first, second] = await Promise.all([replica.driver.launch(order, permitted), replica.driver.launch(order, permitted)]);
+    expect(second.revision).to.equal(first.revision);
+    const pods = await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name');
+    expect(pods.split('\n').filter((name) => name === `pod/${order.record.id}`)).to.have.lengthOf(1);
+  });
+
+  it('are not launched by who no longer leads', async () => {
+    const replica = await aReplica();
+    const order = anOrderHere();
+    const before = await rejection(replica.driver.launch(order, () => false));
+    expect(before.name).to.equal('LeaseLost');
+    expect((await replica.driver.confirm(order.record.id, namespace)).record).to.equal(undefined);
+    let asked = 0;
+    await rejection(replica.driver.launch(order, () => ++asked === 1));
+    expect((await replica.driver.confirm(order.record.id, namespace)).record?.state).to.equal('idle');
+    expect((await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name')).includes(order.record.id)).to.equal(false);
+  });
+
+  it('are found by an uncached look at the idle ones, and not when they are claimed', async () => {
+    const replica = await aReplica();
+    const order = anOrderHere();
+    const record = await replica.driver.launch(order, permitted);
+    await replica.log.when(record.id, 'available');
+    expect((await replica.driver.idle(record.poolUid, namespace)).map(({ id }) => id)).to.include(record.id);
+    await replica.driver.claim(record, aClaimHere());
+    expect((await replica.driver.idle(record.poolUid, namespace)).map(({ id }) => id)).to.not.include(record.id);
+  });
+
+  it('whose Pod is deleted by hand end', async () => {
+    const replica = await aReplica();
+    const record = await launched(replica);
+    await replica.driver.claim(record, aClaimHere());
+    await controlPlane().kubectl('delete', 'pod', record.id, '-n', namespace, '--grace-period=0', '--force');
+    await replica.log.when(record.id, 'gone');
+  });
+
+  it('that were claimed and lost their Pod while no replica watched are found to be gone', async () => {
+    const first = await aReplica();
+    const record = await launched(first);
+    await first.driver.claim(record, aClaimHere());
+    await first.driver.stop();
+    await controlPlane().kubectl('delete', 'pod', record.id, '-n', namespace, '--grace-period=0', '--force');
+    const second = await aReplica();
+    await second.log.when(record.id, 'gone');
+  });
+
+  it('are caught up with what was written before', async () => {
+    const [one, two] = [await aReplica(), await aReplica()];
+    const record = await one.driver.launch(anOrderHere(), permitted);
+    await two.driver.caughtUp();
+    expect(two.log.of(record.id).at(-1)?.record?.id).to.equal(record.id);
+  });
+});
