@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { identityOf } from '../../src/k8s/api-objects.ts';
+import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { Reflector, type ReflectedChange } from '../../src/k8s/reflector.ts';
+import { eventually } from '../support/eventually.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+interface ConfigMap { readonly data: { readonly a: string } }
+
+describe('the reflector, of a real API server', function () {
+  this.timeout(90_000);
+  const controlPlane = onTheControlPlane();
+  let access: ClusterAccess;
+  let server: ApiServer;
+  let proxy: FaultProxy;
+  let through: ApiServer;
+  let path: string;
+  let reflector: Reflector<string>;
+  let changes: ReflectedChange<string>[];
+  const api = () => server.lane('background');
+  const put = async (name: string, a: string): Promise<string> => {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { a } };
+    return identityOf(await (reflector.get(keyOf(name)) === undefined ? api().create(path, body) : api().replace(`${path}/${name}`, body))).resourceVersion;
+  };
+  const keyOf = (name: string): string => `${path.split('/')[4] ?? ''}/${name}`;
+  const shows = (name: string, a: string | undefined): Promise<void> => eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 20_000);
+
+  before(async () => {
+    access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog);
+    server = apiServer({ access, version: '0' });
+  });
+  after(() => server.close());
+
+  beforeEach(async () => {
+    path = `/api/v1/namespaces/${await controlPlane().namespace()}/configmaps`;
+    const { hostname, port } = access.server;
+    proxy = new FaultProxy({ host: hostname, port: Number(port) });
+    const proxied = new URL(access.server.href);
+    proxied.port = String(await proxy.start());
+    through = apiServer({ access: { ...access, server: proxied }, version: '0' });
+    changes = [];
+    reflector = new Reflector<string>({
+      api: through.lane('background'), watches: through.lane('watches'), path, log: quietLog, pageSize: 20,
+      trim: (object) => (object as ConfigMap).data.a, report: (change) => { changes.push(change); },
+      timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
+    });
+  });
+  afterEach(async () => {
+    await reflector.stop();
+    await through.close();
+    await proxy.stop();
+  });
+  const started = async (): Promise<void> => {
+    reflector.start();
+    await reflector.synced();
+  };
+
+  it('shows what was there, what comes and what goes, through ends of the watch', async () => {
+    await Promise.all(Array.from({ length: 45 }, (_, i) => put(`m${i}`, 'old')));
+    await started();
+    expect(reflector.size).to.equal(45);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
+
+    for (let round = 0; round < 8; round += 1) {
+      await reflector.reached(await put('m1', `v${round}`), 5_000);
+      expect(reflector.get(keyOf('m1'))).to.equal(`v${round}`);
+      await reflector.reached(await reflector.consistentRevision(2_000), 10_000);
+    }
+    await api().remove(`${path}/m2`);
+    await shows('m2', undefined);
+
+    expect(changes.filter(({ key }) => key === keyOf('m1')).map(({ record }) => record)).to.deep.equal(['old', ...Array.from({ length: 8 }, (_, round) => `v${round}`)]);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0, mishaps: 0 });
+  });
+
+  it('stays fresh where nothing happens', async () => {
+    await started();
+    const until = performance.now() + 11_000;
+
+    await eventually(() => {
+      expect(reflector.stale).to.equal(undefined);
+      return performance.now() > until;
+    }, 'eleven seconds', 20_000);
+
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
+  });
+
+  it('resumes after cuts, and after a link that went silent', async () => {
+    await started();
+    await put('m', '0');
+    for (let round = 1; round < 4; round += 1) {
+      proxy.cut();
+      await put('m', String(round));
+      await shows('m', String(round));
+    }
+
+    proxy.state = 'hold';
+    await put('m', 'held');
+    await eventually(() => reflector.stale !== undefined, 'stale', 20_000);
+    proxy.state = 'pass';
+    await shows('m', 'held');
+
+    await eventually(() => reflector.stale === undefined, 'fresh');
+    expect(reflector.counters).to.include({ lists: 1 });
+    expect(changes.map(({ record }) => record)).to.deep.equal(['0', '1', '2', '3', 'held']);
+  });
+
+  it('is whole again after the API server and etcd were killed', async () => {
+    await started();
+    await put('m', '0');
+    await shows('m', '0');
+
+    await controlPlane().kill('kube-apiserver');
+    await controlPlane().begin('kube-apiserver');
+    await eventually(async () => put('m', '1').then(() => true, () => false), 'written', 20_000);
+    await shows('m', '1');
+    await controlPlane().kill('etcd');
+    await controlPlane().begin('etcd');
+    await eventually(async () => put('m', '2').then(() => true, () => false), 'written', 20_000);
+    await shows('m', '2');
+  });
+
+  it('shows a link that is slow a little later', async () => {
+    proxy.delayMs = 300;
+    await started();
+
+    await put('m', '1');
+
+    await shows('m', '1');
+  });
+});
