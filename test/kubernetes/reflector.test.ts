@@ -21,9 +21,12 @@ describe('the reflector, of a real API server', function () {
   let reflector: Reflector<string>;
   let changes: ReflectedChange<string>[];
   const api = () => server.lane('background');
+  const made = new Set<string>();
   const put = async (name: string, a: string): Promise<string> => {
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { a } };
-    return identityOf(await (reflector.get(keyOf(name)) === undefined ? api().create(path, body) : api().replace(`${path}/${name}`, body))).resourceVersion;
+    const { resourceVersion } = identityOf(await (made.has(keyOf(name)) ? api().replace(`${path}/${name}`, body) : api().create(path, body)));
+    made.add(keyOf(name));
+    return resourceVersion;
   };
   const keyOf = (name: string): string => `${path.split('/')[4] ?? ''}/${name}`;
   const shows = (name: string, a: string | undefined): Promise<void> => eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 20_000);
