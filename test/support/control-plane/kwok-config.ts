@@ -57,11 +57,14 @@ const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
   },
 });
 
+/** As images have it: not what this machine's user has. */
+const CONTAINER_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
 const rules = ({ logFile, workFolder, forwards }: KwokSettings): readonly object[] => {
   const rule = (kind: string, spec: object): object => ({ apiVersion: 'kwok.x-k8s.io/v1alpha1', kind, metadata: { name: 'every-pod' }, spec });
   const nobody = process.getuid?.() === 0 ? { securityContext: { runAsUser: 65_534, runAsGroup: 65_534 } } : {};
   return [
-    rule('ClusterExec', { execs: [{ local: { workDir: workFolder, envs: [{ name: 'HOME', value: workFolder }], ...nobody } }] }),
+    rule('ClusterExec', { execs: [{ local: { workDir: workFolder, envs: [{ name: 'HOME', value: workFolder }, { name: 'PATH', value: CONTAINER_PATH }], ...nobody } }] }),
     rule('ClusterAttach', { attaches: [{ logsFile: logFile }] }),
     rule('ClusterLogs', { logs: [{ logsFile: logFile, followLogs: true }] }),
     ...(forwards.size === 0 ? [] : [rule('ClusterPortForward', {

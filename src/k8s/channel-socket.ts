@@ -1,0 +1,188 @@
+import type { IncomingMessage } from 'node:http';
+import { WebSocket } from 'ws';
+import { ApiUnreachable, NotSent, refusedBy } from './api-errors.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+
+export interface ChannelSocketTerms {
+  readonly access: ClusterAccess;
+  /** Absolute and encoded, with its query. */
+  readonly path: string;
+  readonly subprotocol: 'v5.channel.k8s.io' | 'v4.channel.k8s.io';
+  readonly agent: string;
+  /** Unanswered pings end the link: one is sent so often. */
+  readonly pingEveryMs?: number;
+}
+
+export interface ChannelEvents {
+  /** What a channel brought. Still called a few times after `pause()`, for what had arrived already. */
+  data(channel: number, bytes: Buffer): void;
+  /** Once, after the last data. */
+  closed(why: string): void;
+}
+
+/** Of one frame; the API server and kubelets send at most 32 KiB. */
+const MAX_PAYLOAD = 1 << 20;
+const OPEN_WITHIN_MS = 10_000;
+const PING_EVERY_MS = 15_000;
+const KEEP_ALIVE_MS = 30_000;
+/** From closing the link to cutting it. */
+const CLOSE_GRACE_MS = 2_000;
+/** Input since the last pong beyond which a silent peer need not be dead: it reads our pings after the input, which the container may not take. */
+const OWED_BYTES = 4_096;
+const LONGEST_REFUSAL = 64 << 10;
+const CLOSE_CHANNEL = 255;
+
+/**
+ * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them. A peer that is gone
+ * without a word is found by pings, within two of their periods; while the reader pauses, or where much input waits to be
+ * taken, only the kernel's own timeouts find it.
+ */
+export class ChannelSocket {
+  readonly #ws: WebSocket;
+  readonly #pings: NodeJS.Timeout;
+  #events: ChannelEvents | undefined;
+  #paused = false;
+  #over = false;
+  #why = '';
+  /** A ping went out, and nothing was heard since. */
+  #unanswered = false;
+  #owed = 0;
+  #pongs: (() => void)[] = [];
+
+  private constructor(ws: WebSocket, pingEveryMs: number) {
+    this.#ws = ws;
+    this.pause();
+    this.#pings = setInterval(() => { this.#look(); }, pingEveryMs);
+    ws.on('message', (data: Buffer) => { this.#heard(data); }); // binaryType is nodebuffer
+    ws.on('pong', () => { this.#answered(); });
+    ws.on('error', (error) => { this.#why ||= error.message; });
+    ws.on('close', (code, reason) => { this.#closed(this.#why || String(reason) || `closed with ${code}`); });
+  }
+
+  /**
+   * Nothing is read before `listen`. Rejects with ApiRefused where the API server says no, with NotSent where it was not
+   * reached, with ApiUnreachable where no answer came.
+   */
+  static open(terms: ChannelSocketTerms): Promise<ChannelSocket> {
+    const { server, tls } = terms.access;
+    const url = new URL(server.pathname.replace(/\/$/, '') + terms.path, server);
+    url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
+    const authorization = terms.access.authorization();
+    const ws = new WebSocket(url, [terms.subprotocol], {
+      ...tls, maxPayload: MAX_PAYLOAD, handshakeTimeout: OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
+      headers: { 'user-agent': terms.agent, ...(authorization === undefined ? {} : { authorization }) },
+    });
+    const what = url.pathname;
+    return new Promise((resolve, reject) => {
+      const failed = (error: Error): void => { reject(isUnsent(error) ? new NotSent(`${what}: ${error.message}`, { cause: error }) : new ApiUnreachable(`${what}: ${error.message}`, { cause: error })); };
+      ws.on('error', failed);
+      ws.once('upgrade', (response) => { response.socket.setKeepAlive(true, KEEP_ALIVE_MS); });
+      ws.once('unexpected-response', (_request, response) => {
+        if (response.statusCode === 401) terms.access.rejected();
+        refusalIn(response).then((refusal) => { ws.terminate(); reject(refusal); }, failed);
+      });
+      ws.once('open', () => {
+        ws.off('error', failed);
+        resolve(new ChannelSocket(ws, terms.pingEveryMs ?? PING_EVERY_MS));
+      });
+    });
+  }
+
+  listen(events: ChannelEvents): void {
+    this.#events = events;
+    if (this.#over) queueMicrotask(() => { events.closed(this.#why); });
+    else this.resume();
+  }
+
+  /** `sent` is called once the bytes were handed to the kernel, or never will be. */
+  send(channel: number, bytes: Buffer, sent: () => void = () => {}): void {
+    if (this.#over) {
+      sent();
+      return;
+    }
+    this.#owed += bytes.length;
+    this.#ws.send(Buffer.concat([Buffer.of(channel), bytes]), () => { sent(); });
+  }
+
+  /** Nothing more comes on the channel; the other side sees its end. With v5 alone. */
+  end(channel: number): void {
+    if (!this.#over) this.#ws.send(Buffer.of(CLOSE_CHANNEL, channel), () => {});
+  }
+
+  /** Resolves with the answer to a ping sent now, or the link's end. */
+  roundTrip(): Promise<void> {
+    if (this.#over) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#pongs.push(resolve);
+      this.#ws.ping();
+    });
+  }
+
+  pause(): void {
+    if (this.#paused || this.#over) return;
+    this.#paused = true;
+    this.#ws.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#unanswered = false;
+    this.#ws.resume();
+  }
+
+  /** No more events. May be repeated. */
+  close(): void {
+    this.#events = undefined;
+    if (this.#over) return;
+    this.resume(); // else the peer's own close frame would never be read
+    this.#ws.close(1000);
+    setTimeout(() => { this.#ws.terminate(); }, CLOSE_GRACE_MS).unref();
+  }
+
+  #heard(frame: Buffer): void {
+    this.#unanswered = false;
+    const channel = frame[0];
+    if (channel !== undefined) this.#events?.data(channel, frame.subarray(1));
+  }
+
+  #answered(): void {
+    this.#unanswered = false;
+    this.#owed = 0;
+    for (const resolve of this.#pongs.splice(0)) resolve();
+  }
+
+  #look(): void {
+    if (this.#paused || this.#ws.readyState !== WebSocket.OPEN) return;
+    if (this.#unanswered && this.#owed <= OWED_BYTES) {
+      this.#why = 'the link is dead: a ping was not answered';
+      this.#ws.terminate();
+      return;
+    }
+    if (this.#unanswered) return;
+    this.#unanswered = true;
+    this.#ws.ping();
+  }
+
+  #closed(why: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearInterval(this.#pings);
+    for (const resolve of this.#pongs.splice(0)) resolve();
+    this.#why = why;
+    this.#events?.closed(why);
+  }
+}
+
+const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+
+const isUnsent = (error: Error): boolean => 'code' in error && typeof error.code === 'string' && UNSENT_CODES.has(error.code);
+
+const refusalIn = async (response: IncomingMessage): Promise<Error> => {
+  let body = '';
+  for await (const chunk of response) {
+    body += String(chunk);
+    if (body.length > LONGEST_REFUSAL) break;
+  }
+  return refusedBy(response.statusCode ?? 500, body, response.headers['retry-after']);
+};

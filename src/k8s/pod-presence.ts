@@ -1,0 +1,58 @@
+import { InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
+import type { ApiClient } from './api-client.ts';
+import { ApiRefused, ApiUnreachable, NotSent } from './api-errors.ts';
+import { podPath } from './pod-resource.ts';
+
+/** One container of one Pod, and of no later one of that name. */
+export interface PodTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly container: string;
+}
+
+export interface PodPresence {
+  /** `gone`: there is no such Pod any more. `ended`: it, or the container, is over. `ending`: it was told to end. */
+  readonly state: 'gone' | 'ended' | 'ending' | 'waiting' | 'running';
+  /** In a few words. */
+  readonly why: string;
+}
+
+interface PodObject {
+  readonly metadata?: { readonly uid?: string; readonly deletionTimestamp?: string };
+  readonly status?: {
+    readonly phase?: string; readonly reason?: string;
+    readonly containerStatuses?: readonly { readonly name: string; readonly state?: { readonly running?: object; readonly terminated?: object; readonly waiting?: { readonly reason?: string } } }[];
+  };
+}
+
+/** Where the container stands now, uncached. Rejects as `ApiClient.get` does, but for a Pod that isn't there. */
+export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<PodPresence> => {
+  const found = await api.get(podPath(target.namespace, target.name)).catch((error: unknown) => {
+    if (error instanceof ApiRefused && error.status === 404) return undefined;
+    throw error;
+  });
+  const { metadata, status } = (found ?? {}) as PodObject;
+  if (metadata?.uid === undefined) return { state: 'gone', why: 'there is no such Pod' };
+  if (metadata.uid !== target.uid) return { state: 'gone', why: 'another Pod has its name now' };
+  if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return { state: 'ended', why: `its Pod ${status.reason ?? 'ended'}` };
+  const state = status?.containerStatuses?.find(({ name }) => name === target.container)?.state;
+  if (state?.terminated) return { state: 'ended', why: 'its container ended' };
+  if (metadata.deletionTimestamp !== undefined) return { state: 'ending', why: 'its Pod ends' };
+  return state?.running ? { state: 'running', why: 'it runs' } : { state: 'waiting', why: state?.waiting?.reason ?? 'its container has not started' };
+};
+
+/** Rejects with InstanceGone, or with NotJoinable where nothing can be run in it now or the API server doesn't tell. */
+export const requireJoinable = async (api: ApiClient, target: PodTarget): Promise<void> => {
+  const { state, why } = await presenceOf(api, target).catch((error: unknown) => { throw unjoinable(error); });
+  if (state === 'waiting') throw new NotJoinable(`nothing can be run in the sandbox yet: ${why}`);
+  if (state !== 'running') throw new InstanceGone(why);
+};
+
+/** What a failed way into a Pod means where nothing was begun in it. */
+export const unjoinable = (error: unknown): unknown => {
+  if (error instanceof ApiRefused && error.status === 404) return new InstanceGone('there is no such Pod', { cause: error });
+  if (error instanceof ApiRefused) return new NotJoinable(`the API server refused: ${error.message}`, { cause: error });
+  if (error instanceof ApiUnreachable || error instanceof NotSent) return new NotJoinable('the API server does not answer', { cause: error });
+  return error;
+};

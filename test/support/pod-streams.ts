@@ -1,0 +1,70 @@
+import type { Log } from '../../src/contracts/log.ts';
+import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
+import type { PodTarget } from '../../src/k8s/pod-presence.ts';
+import { PodStreams } from '../../src/k8s/pod-streams.ts';
+import { aPod } from './control-plane/a-pod.ts';
+import type { Cluster } from './control-plane/cluster.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import { quietLog } from './quiet-log.ts';
+
+/** The streams of Pods, with the rights of the daemon and over a link that can be made bad. */
+export class PodStreamsUnderTest {
+  readonly streams: PodStreams;
+  readonly proxy: FaultProxy;
+  readonly #cluster: Cluster;
+  readonly #server: ApiServer;
+  readonly #namespace: string;
+
+  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number }) {
+    const { access, proxy, pingEveryMs } = parts;
+    this.#cluster = cluster;
+    this.#namespace = namespace;
+    this.proxy = proxy;
+    this.#server = apiServer({ access, version: 'test' });
+    this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs });
+  }
+
+  static async start(cluster: Cluster, { pingEveryMs = 15_000, log = quietLog }: { readonly pingEveryMs?: number; readonly log?: Log } = {}): Promise<PodStreamsUnderTest> {
+    const direct = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, log);
+    const proxy = new FaultProxy({ host: direct.server.hostname, port: Number(direct.server.port) });
+    const port = await proxy.start();
+    const access: ClusterAccess = { ...direct, server: new URL(`https://127.0.0.1:${port}`) };
+    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs });
+  }
+
+  /** A Pod that runs. */
+  async pod(name: string): Promise<PodTarget> {
+    const namespace = this.#namespace;
+    await this.#cluster.apply(aPod({ name, namespace }));
+    await this.#cluster.kubectl('wait', '--for=condition=Ready', `pod/${name}`, '-n', namespace, '--timeout=20s');
+    const uid = await this.#cluster.kubectl('get', 'pod', name, '-n', namespace, '-o', 'jsonpath={.metadata.uid}');
+    return { namespace, name, uid, container: 'main' };
+  }
+
+  async remove({ name, namespace }: PodTarget): Promise<void> {
+    await this.#cluster.kubectl('delete', 'pod', name, '-n', namespace, '--wait');
+  }
+
+  exec(pod: PodTarget, argv: readonly string[], part: Partial<ExecRequest> = {}, signal = new AbortController().signal): Promise<ExecOutcome> {
+    return this.streams.exec(pod, { argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part }, signal);
+  }
+
+  /** What a shell printed. */
+  async sh(pod: PodTarget, script: string, part: Partial<ExecRequest> = {}): Promise<string> {
+    return String((await this.exec(pod, ['sh', '-c', script], part)).stdout);
+  }
+
+  /** Whether a process with these words runs, anywhere in the Pods that kwok plays. */
+  async runs(pod: PodTarget, words: string): Promise<boolean> {
+    return (await this.sh(pod, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).includes(`${words} `);
+  }
+
+  async close(): Promise<void> {
+    this.proxy.state = 'pass';
+    await this.streams.stop();
+    await this.#server.close();
+    await this.proxy.stop();
+  }
+}
