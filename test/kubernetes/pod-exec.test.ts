@@ -38,7 +38,8 @@ describe('exec in a Pod', function () {
   });
 
   it('sets environment and folder', async () => {
-    expect(await under.sh(pod, 'pwd; printf "%s|" "$A" "$IFS" "$B"', { cwd: '/usr', env: { A: 'l1\nl2 ', IFS: '0123', B: '' } })).to.equal('/usr\nl1\nl2 |0123||');
+    expect(await under.sh(pod, 'pwd; printf "%s|" "$A" "$B"', { cwd: '/usr', env: { A: 'l1\nl2 ', B: '' } })).to.equal('/usr\nl1\nl2 ||');
+    expect(String((await under.exec(pod, ['printenv', 'IFS', 'PS1'], { env: { IFS: '0 12', PS1: '$(x)' } })).stdout)).to.equal('0 12\n$(x)\n');
   });
 
   it('says so when the folder to start in is not there', async () => {

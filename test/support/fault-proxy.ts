@@ -62,7 +62,7 @@ export class FaultProxy {
       this.#sockets.add(socket);
       socket.on('error', reset).on('close', () => {
         this.#sockets.delete(socket);
-        reset();
+        if (!socket.readableEnded) reset(); // else the other one ends once it has what is on its way
       });
     }
     const forward = (to: Socket, chunk: Buffer, isAnswer: boolean): void => {
