@@ -31,6 +31,8 @@ export class ApiRefused extends Error implements Refused {
   }
 }
 
+export const isRefused = (error: unknown, status: number): boolean => error instanceof ApiRefused && error.status === status;
+
 /** Not one byte of the request was written: nothing happened, and nothing will. */
 export class NotSent extends Error {
   override readonly name = 'NotSent';

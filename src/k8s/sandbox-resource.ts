@@ -19,26 +19,28 @@ export const REQUEST_LABEL = 'sandpool.dev/request';
 /** Objects of a higher format were written by a later version: a replica that meets one keeps its hands off. */
 export const FORMAT = 1;
 
-const names = { team: z.string(), user: z.string() };
+const name = z.string().max(63);
+const word = z.string().max(64);
+const names = { team: name, user: name };
 
 /** The spec of a `Sandbox`: one per instance, named like its Pod. Times are ISO 8601, durations milliseconds. */
 export const SandboxSpecSchema = z.object({
   format: z.int().min(1),
   state: z.enum(['idle', 'claimed']),
-  poolUid: z.string(),
-  poolName: z.string(),
+  poolUid: word,
+  poolName: name,
   /** Of the pool; its namespace is the object's. */
   poolOwner: z.object(names),
   createdAt: z.iso.datetime(),
-  updateRevision: z.string(),
-  cpu: z.string(),
-  memory: z.string(),
-  containerImages: z.record(z.string(), z.string()),
-  endpoints: z.record(z.string(), z.object({ port: z.int(), scheme: z.enum(['http', 'https']), onHost: z.boolean() })).optional(),
-  startupTimeoutMs: z.number(),
+  updateRevision: word,
+  cpu: word,
+  memory: word,
+  containerImages: z.record(name, z.string().max(512)),
+  endpoints: z.record(name, z.object({ port: z.int().min(1).max(65_535), scheme: z.enum(['http', 'https']), onHost: z.boolean() })).optional(),
+  startupTimeoutMs: z.int().min(0),
   /** The Pod that was claimed with it; from then on another is not its own. */
-  podUid: z.string().optional(),
-  claim: z.object({ ...names, claimedAt: z.iso.datetime(), idleTimeoutMs: z.number(), maxLifetimeMs: z.number(), mark: z.string().optional() }).optional(),
+  podUid: word.optional(),
+  claim: z.object({ ...names, claimedAt: z.iso.datetime(), idleTimeoutMs: z.int().min(0), maxLifetimeMs: z.int().min(0), mark: z.string().max(128).optional() }).optional(),
 });
 export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
 

@@ -1,6 +1,8 @@
 /** Durations as text, Go style (`90s`, `30m`, `1h30m`, `1.5h`); in code always whole milliseconds. */
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+/** Every duration as text matches it, for JSON Schema; whether one is within bounds, `parseDuration` tells. */
+export const DURATION_PATTERN = '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$';
 const WHOLE = /^(\d{1,9}(\.\d{1,6})?(ms|s|m|h))+$/;
 const PART = /(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/g;
 

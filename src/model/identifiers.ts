@@ -7,7 +7,9 @@ export type InstanceId = string & { readonly brand?: 'InstanceId' };
 export type Revision = string;
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** A DNS-1123 label, for JSON Schema. */
+export const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
+const DNS_LABEL = new RegExp(DNS_LABEL_PATTERN);
 
 export const isInstanceId = (text: string): text is InstanceId => UUID_V7.test(text);
 

@@ -9,14 +9,14 @@ const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
 
 /** A number, or the name of a port of the container; whether there is one of that name is for the document to say. */
-export const PortReference = z.union([z.int().min(1).max(65_535), z.string()], {
+export const PortReference = z.union([z.int().min(1).max(65_535), z.string().max(63)], {
   error: 'must be a port from 1 to 65535, or the name of a port of the container',
 });
 
 const line = (max: number) => z.string().max(max).regex(/^[\x20-\x7e]*$/, 'must be printable ASCII');
 
 const HttpGet = z.strictObject({
-  path: line(1_024).refine((path) => path.startsWith('/') && !path.includes(' '), 'must be a path that begins with /').optional(),
+  path: line(1_024).refine((path) => path.startsWith('/') && !path.includes(' '), 'must be a path that begins with /').meta({ pattern: '^/[\\x21-\\x7e]*$' }).optional(),
   /** In an endpoint's probe the endpoint's own where it is unset. */
   port: PortReference.optional(),
   scheme: z.enum(['HTTP', 'HTTPS']).optional(),
@@ -26,7 +26,7 @@ const HttpGet = z.strictObject({
   })).max(16).optional(),
 });
 
-const argument = z.string().max(8_192).refine((value) => !value.includes('\0'), 'must not hold a NUL');
+const argument = z.string().max(8_192).refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ pattern: '^[^\\u0000]*$' });
 
 export const ReadinessProbeSchema = z.strictObject({
   exec: z.strictObject({ command: z.array(argument).min(1).max(64) }).optional(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { parseDuration } from './durations.ts';
-import { DNS_LABEL_FORM, isDnsLabel, type Revision } from './identifiers.ts';
-import { parseQuantity } from './quantities.ts';
+import { DURATION_PATTERN, parseDuration } from './durations.ts';
+import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel, type Revision } from './identifiers.ts';
+import { parseQuantity, QUANTITY_PATTERN } from './quantities.ts';
 import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type ReadinessProbeDocument } from './readiness-probe.ts';
 
 /**
@@ -9,13 +9,18 @@ import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type Readines
  * requests default to the limits. A daemon's driver may take less than the document can say; it refuses the rest by field.
  */
 
-const label = z.string().refine(isDnsLabel, DNS_LABEL_FORM);
-const cpu = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256');
-const memory = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti');
-const duration = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never');
-const startup = z.string().refine((text) => inRange(parseDuration(text), 1_000, 3_600_000), 'must be a duration from 1s to 1h');
-const text = (max: number) => z.string().max(max).refine((value) => !value.includes('\0'), 'must not hold a NUL');
-const absolutePath = text(1_024).refine((path) => path.startsWith('/') && !path.split('/').includes('..'), 'must be an absolute path without ..');
+const label = z.string().refine(isDnsLabel, DNS_LABEL_FORM).meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
+const cpu = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256')
+  .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
+const memory = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti')
+  .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
+const duration = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+  .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
+const startup = z.string().refine((text) => inRange(parseDuration(text), 1_000, 3_600_000), 'must be a duration from 1s to 1h')
+  .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
+const text = (max: number) => z.string().max(max).refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ pattern: '^[^\\u0000]*$' });
+const absolutePath = text(1_024).refine((path) => path.startsWith('/') && !path.split('/').includes('..'), 'must be an absolute path without ..')
+  .meta({ pattern: '^/[^\\u0000]*$' });
 
 const inRange = (value: number | undefined, least: number, most: number): boolean =>
   value !== undefined && value >= least && value <= most;

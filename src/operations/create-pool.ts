@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
@@ -8,6 +7,7 @@ import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
 import { idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
 import { renderDefinition } from '../model/render-definition.ts';
 import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
+import { updateRevisionOf } from '../model/update-revision.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
 import type { CreatePoolRequest, Operations } from './operations.ts';
@@ -54,10 +54,6 @@ export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'superviso
   if (pool.record.mark.body !== mark.body) throw idempotencyKeyReused();
   return pool;
 };
-
-/** A hash of the rendered definition: instances of one hash are interchangeable. */
-const updateRevisionOf = (definition: InstanceDefinition): string =>
-  createHash('sha256').update(JSON.stringify(definition)).digest('hex').slice(0, 16);
 
 const choiceOf = ({ name, document }: TemplateRecord) => ({ name, description: document.spec.description ?? '' });
 

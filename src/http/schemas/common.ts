@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
-import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
+import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
+import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
 /**
  * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of zod's plain optional, which
@@ -12,7 +12,7 @@ export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => 
 export const MAX_REFERENCE = 512;
 
 export const name = z.string().refine(isDnsLabel, DNS_LABEL_FORM)
-  .meta({ pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$', maxLength: 63 });
+  .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
 
 /**
  * Text of a bounded length without NUL, which no argument, variable or path can hold. (By `refine`: zod's own length
@@ -30,7 +30,7 @@ export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp 
 /** A duration as text, in milliseconds. */
 export const duration = z.string()
   .refine((value) => parseDuration(value) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
-  .meta({ pattern: '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$', maxLength: 64 })
+  .meta({ pattern: DURATION_PATTERN, maxLength: 64 })
   .transform((value) => parseDuration(value) ?? 0);
 
 /** A duration in seconds, in milliseconds. */

@@ -9,7 +9,7 @@ interface Rule { readonly apiGroups: readonly string[]; readonly resources: read
 /** In the whole cluster: reading, and writing of what belongs to no namespace. */
 const EVERYWHERE: readonly Rule[] = [
   { apiGroups: [GROUP], resources: ['sandboxtemplates', ...KINDS], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [GROUP], resources: ['sandboxtemplates'], verbs: ['create', 'update', 'patch', 'delete'] },
+  { apiGroups: [GROUP], resources: ['sandboxtemplates', 'sandboxtemplates/status'], verbs: ['create', 'update', 'patch', 'delete'] },
   { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['get', 'list', 'watch'] },
 ];
 

@@ -1,0 +1,205 @@
+/**
+ * Writes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records: one source of every bound. With
+ * `--check` it writes nothing and ends with 1 where a file is stale.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { AdminCreateApiKeyBody } from '../src/http/schemas/api-keys.ts';
+import { CreatePoolBody } from '../src/http/schemas/pools.ts';
+import { ApiKeySpecSchema } from '../src/k8s/api-key-resource.ts';
+import { ResolvedPoolSchema } from '../src/k8s/pool-resource.ts';
+import { SandboxSpecSchema } from '../src/k8s/sandbox-resource.ts';
+import { ResolvedTemplateSchema } from '../src/k8s/template-resource.ts';
+import { DNS_LABEL_PATTERN } from '../src/model/identifiers.ts';
+import { SandboxTemplateSchema } from '../src/model/template.ts';
+import { structuralOf, type Structural } from './structural-schema.ts';
+
+const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
+const HEADER = '# Written by script/crds.ts from the schemas of the HTTP API and of the records.\n';
+
+interface Rule { readonly rule: string; readonly message: string }
+interface Column { readonly name: string; readonly type: 'string' | 'integer' | 'date'; readonly jsonPath: string; readonly priority?: number }
+
+interface Kind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortNames: readonly string[];
+  readonly scope: 'Cluster' | 'Namespaced';
+  readonly description: string;
+  readonly spec: Structural;
+  /** What daemons fill in; an object may be made without. */
+  readonly resolved?: Structural;
+  readonly conditions: boolean;
+  readonly rules: readonly Rule[];
+  readonly columns: readonly Column[];
+}
+
+const AGE: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+const PROBLEM: Column = { name: 'Problem', type: 'string', jsonPath: '.status.conditions[?(@.status=="False")].message' };
+const IS_LABEL: Rule = { rule: `self.metadata.name.matches('${DNS_LABEL_PATTERN}')`, message: 'the name must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens' };
+const KEEPS_RESOLVED: Rule = { rule: '!has(oldSelf.resolved) || has(self.resolved)', message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace' };
+
+const fixed = (...fields: readonly string[]): readonly Rule[] =>
+  fields.map((field) => ({ rule: `self.${field} == oldSelf.${field}`, message: `${field} can not be changed` }));
+
+/** Adds rules at a place: `containers[].resources` */
+const ruled = (schema: Structural, place: string, extra: Structural): void => {
+  const node = place.split('.').reduce<Structural>((part, step) => {
+    const name = step.replace('[]', '');
+    const next = (part['properties'] as Record<string, Structural> | undefined)?.[name];
+    if (!next) throw new Error(`${place}: there is no ${name}`);
+    return step.endsWith('[]') ? next['items'] as Structural : next;
+  }, schema);
+  for (const [keyword, value] of Object.entries(extra)) {
+    const before = node[keyword];
+    node[keyword] = Array.isArray(before) && Array.isArray(value) ? [...(before as unknown[]), ...(value as unknown[])] : value;
+  }
+};
+
+const byName: Structural = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
+const validations = (...rules: readonly Rule[]): Structural => ({ 'x-kubernetes-validations': rules });
+
+const ONE_ACTION: Rule = {
+  rule: '(has(self.exec) ? 1 : 0) + (has(self.httpGet) ? 1 : 0) + (has(self.tcpSocket) ? 1 : 0) == 1', message: 'must have exactly one of exec, httpGet, tcpSocket',
+};
+const PROBE_PORTS: Rule = {
+  rule: '(!has(self.httpGet) || has(self.httpGet.port)) && (!has(self.tcpSocket) || has(self.tcpSocket.port))', message: 'port is required',
+};
+const quantityWithin = (least: string, most: string, message: string): Rule =>
+  ({ rule: `isQuantity(self) && quantity(self).compareTo(quantity('${least}')) >= 0 && quantity(self).compareTo(quantity('${most}')) <= 0`, message });
+
+const templateSpec = (): Structural => {
+  const spec = structuralOf(SandboxTemplateSchema.shape.spec);
+  for (const list of ['containers', 'endpoints']) ruled(spec, list, byName);
+  for (const list of ['ports', 'env']) ruled(spec, `containers[].${list}`, byName);
+  ruled(spec, 'containers[].readinessProbe', validations(ONE_ACTION, PROBE_PORTS));
+  ruled(spec, 'endpoints[].readinessProbe', validations(ONE_ACTION));
+  for (const part of ['requests', 'limits']) {
+    ruled(spec, `containers[].resources.${part}.cpu`, validations(quantityWithin('10m', '256', 'must be a cpu quantity from 10m to 256')));
+    ruled(spec, `containers[].resources.${part}.memory`, validations(quantityWithin('16Mi', '4Ti', 'must be a memory quantity from 16Mi to 4Ti')));
+  }
+  ruled(spec, 'containers[].workingDir', validations({ rule: '!self.contains("/../") && !self.endsWith("/..")', message: 'must be an absolute path without ..' }));
+  return spec;
+};
+
+const poolSpec = (): Structural => {
+  const { templateName, replicas, labels, annotations } = CreatePoolBody.shape;
+  const spec = structuralOf(z.object({ templateName, replicas, labels, annotations }));
+  ruled(spec, 'templateName', { minLength: 1 });
+  return { ...spec, ...validations(...fixed('templateName')) };
+};
+
+const sandboxSpec = (): Structural => ({
+  ...structuralOf(SandboxSpecSchema),
+  ...validations(
+    { rule: "(self.state == 'claimed') == has(self.claim)", message: 'claim is there exactly where state is claimed' },
+    { rule: '!has(oldSelf.claim) || (has(self.claim) && self.claim.user == oldSelf.claim.user && self.claim.team == oldSelf.claim.team)', message: 'an instance is claimed at most once' },
+    ...fixed('poolUid'),
+  ),
+});
+
+const apiKeySpec = (): Structural => {
+  const { description, team, user } = AdminCreateApiKeyBody.shape;
+  const spec = structuralOf(z.object({ ...ApiKeySpecSchema.shape, team, user, description: z.string() }));
+  ruled(spec, 'description', structuralOf(description));
+  return { ...spec, ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role')) };
+};
+
+const kinds = (): readonly Kind[] => [
+  {
+    kind: 'SandboxTemplate', plural: 'sandboxtemplates', shortNames: ['sbt'], scope: 'Cluster', description: 'What the instances of a pool are started from.',
+    spec: templateSpec(), resolved: structuralOf(ResolvedTemplateSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
+    columns: [{ name: 'Version', type: 'string', jsonPath: '.resolved.version' }, { name: 'Description', type: 'string', jsonPath: '.spec.description', priority: 1 }, PROBLEM, AGE],
+  },
+  {
+    kind: 'SandboxPool', plural: 'sandboxpools', shortNames: ['sbp'], scope: 'Namespaced', description: 'Keeps a number of instances of a template ready to be claimed.',
+    spec: poolSpec(), resolved: structuralOf(ResolvedPoolSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
+    columns: [
+      { name: 'Template', type: 'string', jsonPath: '.spec.templateName' }, { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
+    ],
+  },
+  {
+    kind: 'Sandbox', plural: 'sandboxes', shortNames: ['sbx'], scope: 'Namespaced', description: 'The record of one instance, from its birth to its end. Deleting it ends the sandbox.',
+    spec: sandboxSpec(), conditions: false, rules: [],
+    columns: [
+      { name: 'State', type: 'string', jsonPath: '.spec.state' }, { name: 'Pool', type: 'string', jsonPath: '.spec.poolName' },
+      { name: 'User', type: 'string', jsonPath: '.spec.claim.user' }, { name: 'Claimed', type: 'date', jsonPath: '.spec.claim.claimedAt' }, AGE,
+    ],
+  },
+  {
+    kind: 'ApiKey', plural: 'apikeys', shortNames: ['sbk'], scope: 'Namespaced',
+    description: 'An API key, without its secret. Whoever may write these decides who is an admin of Sandpool.',
+    spec: apiKeySpec(), conditions: false, rules: [IS_LABEL],
+    columns: [
+      { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' }, { name: 'Role', type: 'string', jsonPath: '.spec.role' },
+      { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' }, AGE,
+    ],
+  },
+];
+
+const STATUS: Structural = {
+  type: 'object',
+  properties: {
+    conditions: {
+      type: 'array', maxItems: 16, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'],
+      items: {
+        type: 'object', required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+        properties: {
+          type: { type: 'string', maxLength: 316 }, status: { type: 'string', enum: ['True', 'False', 'Unknown'] }, reason: { type: 'string', maxLength: 1_024 },
+          message: { type: 'string', maxLength: 32_768 }, observedGeneration: { type: 'integer', minimum: 0 }, lastTransitionTime: { type: 'string', format: 'date-time' },
+        },
+      },
+    },
+  },
+};
+
+const manifestOf = ({ kind, plural, shortNames, scope, description, spec, resolved, conditions, rules, columns }: Kind): object => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.sandpool.dev` },
+  spec: {
+    group: 'sandpool.dev',
+    scope,
+    names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames, categories: ['sandpool'] },
+    versions: [{
+      name: 'v1alpha1', served: true, storage: true,
+      ...(conditions ? { subresources: { status: {} } } : {}),
+      additionalPrinterColumns: columns,
+      schema: {
+        openAPIV3Schema: {
+          type: 'object', description, required: ['spec'],
+          properties: {
+            apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' }, spec,
+            ...(resolved ? { resolved: { description: 'Filled in by Sandpool.', ...resolved } } : {}), ...(conditions ? { status: STATUS } : {}),
+          },
+          ...(rules.length > 0 ? validations(...rules) : {}),
+        },
+      },
+    }],
+  },
+});
+
+/** The files, by name. */
+export const crdFiles = (): ReadonlyMap<string, string> =>
+  new Map(kinds().map((kind) => [`${kind.plural}.yaml`, HEADER + stringify(manifestOf(kind), { version: '1.1', lineWidth: 140, aliasDuplicateObjects: false })]));
+
+export const crdFilesAreFresh = (): boolean => [...crdFiles()].every(([name, text]) => read(name) === text);
+
+const read = (name: string): string | undefined => {
+  try {
+    return readFileSync(FOLDER + name, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  if (process.argv.includes('--check')) process.exitCode = crdFilesAreFresh() ? 0 : 1;
+  else {
+    mkdirSync(FOLDER, { recursive: true });
+    for (const [name, text] of crdFiles()) writeFileSync(FOLDER + name, text);
+  }
+}

@@ -1,0 +1,28 @@
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { crdFiles, crdFilesAreFresh } from '../../script/crds.ts';
+import { structuralOf } from '../../script/structural-schema.ts';
+
+describe('the manifests of the custom resources', () => {
+  it('are what the schemas say (npx tsx script/crds.ts writes them)', () => {
+    expect(crdFilesAreFresh()).to.equal(true);
+  });
+
+  it('are one for each kind', () => {
+    expect([...crdFiles().keys()]).to.deep.equal(['sandboxtemplates.yaml', 'sandboxpools.yaml', 'sandboxes.yaml', 'apikeys.yaml']);
+  });
+
+  it('have the bounds of the HTTP API', () => {
+    const { spec } = parse(crdFiles().get('sandboxpools.yaml') ?? '').spec.versions[0].schema.openAPIV3Schema.properties;
+
+    expect(spec.required).to.deep.equal(['templateName']);
+    expect(spec.properties.replicas).to.include({ type: 'integer', minimum: 0, maximum: 10_000, default: 1 });
+    expect(spec.properties.labels).to.deep.include({ maxProperties: 64, additionalProperties: { type: 'string', pattern: String.raw`^[^\x00]*$`, maxLength: 1_024 } });
+  });
+
+  it('lose no bound without a word', () => {
+    expect(() => structuralOf(z.object({ a: z.number().multipleOf(2) }))).to.throw('.a: multipleOf has no place');
+    expect(() => structuralOf(z.union([z.string(), z.boolean()]))).to.throw('anyOf has no place');
+  });
+});

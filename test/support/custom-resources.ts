@@ -1,0 +1,12 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Cluster } from './control-plane/cluster.ts';
+
+const FOLDER = fileURLToPath(new URL('../../deploy/helm/sandpool/crds/', import.meta.url));
+
+/** Makes the kinds of Sandpool known to the cluster, as the chart does; may be repeated. */
+export const installCustomResources = async (cluster: Cluster): Promise<void> => {
+  const files = readdirSync(FOLDER);
+  await cluster.apply(files.map((file) => readFileSync(FOLDER + file, 'utf8')).join('---\n'));
+  await cluster.kubectl('wait', '--for=condition=established', '--timeout=30s', ...files.map((file) => `crd/${file.replace('.yaml', '')}.sandpool.dev`));
+};
