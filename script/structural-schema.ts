@@ -30,7 +30,7 @@ const convert = (node: unknown, path: string): Structural => {
     else if (keyword === 'pattern') structural['pattern'] = asRe2(String(value));
     else if (keyword === 'const') structural['enum'] = [value];
     else if (keyword === 'additionalProperties') additional(structural, value, path);
-    else if (KEPT.has(keyword)) structural[keyword] = value;
+    else if (KEPT.has(keyword) && !(keyword === 'type' && Array.isArray(value))) structural[keyword] = value;
     else if (!DROPPED.has(keyword)) throw new Error(`${path || 'the schema'}: ${keyword} has no place in a structural schema`);
   }
   return structural;

@@ -5,6 +5,7 @@ import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-acc
 import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-driver.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
+import { installCustomResources } from '../support/custom-resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
@@ -14,15 +15,6 @@ import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
 const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused };
-
-/** As the chart will have it, but for the schema. */
-const CRD = {
-  apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: 'sandboxes.sandpool.dev' },
-  spec: {
-    group: 'sandpool.dev', scope: 'Namespaced', names: { plural: 'sandboxes', singular: 'sandbox', kind: 'Sandbox' },
-    versions: [{ name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } }],
-  },
-};
 
 describe('sandboxes as Pods of a real API server', function () {
   this.timeout(90_000);
@@ -57,8 +49,7 @@ describe('sandboxes as Pods of a real API server', function () {
   };
 
   before(async () => {
-    await controlPlane().apply([CRD]);
-    await controlPlane().kubectl('wait', '--for=condition=established', 'crd/sandboxes.sandpool.dev');
+    await installCustomResources(controlPlane());
     access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('sandpool') }, quietLog);
     namespace = await controlPlane().namespace();
   });
