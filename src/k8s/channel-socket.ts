@@ -16,8 +16,8 @@ export interface ChannelSocketTerms {
 export interface ChannelEvents {
   /** What a channel brought. Still called a few times after `pause()`, for what had arrived already. */
   data(channel: number, bytes: Buffer): void;
-  /** Once, after the last data. */
-  closed(why: string): void;
+  /** Once, after the last data. `clean`: the other side meant it. */
+  closed(why: string, clean: boolean): void;
 }
 
 /** Of one frame; the API server and kubelets send at most 32 KiB. */
@@ -31,6 +31,7 @@ const CLOSE_GRACE_MS = 2_000;
 const OWED_BYTES = 4_096;
 const LONGEST_REFUSAL = 64 << 10;
 const CLOSE_CHANNEL = 255;
+const NORMAL = 1_000;
 
 /**
  * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them. A peer that is gone
@@ -44,6 +45,7 @@ export class ChannelSocket {
   #paused = false;
   #over = false;
   #why = '';
+  #clean = false;
   /** A ping went out, and nothing was heard since. */
   #unanswered = false;
   #owed = 0;
@@ -56,7 +58,7 @@ export class ChannelSocket {
     ws.on('message', (data: Buffer) => { this.#heard(data); }); // binaryType is nodebuffer
     ws.on('pong', () => { this.#answered(); });
     ws.on('error', (error) => { this.#why ||= error.message; });
-    ws.on('close', (code, reason) => { this.#closed(this.#why || String(reason) || `closed with ${code}`); });
+    ws.on('close', (code, reason) => { this.#closed(this.#why || String(reason) || `closed with ${code}`, code === NORMAL); });
   }
 
   /**
@@ -90,7 +92,7 @@ export class ChannelSocket {
 
   listen(events: ChannelEvents): void {
     this.#events = events;
-    if (this.#over) queueMicrotask(() => { events.closed(this.#why); });
+    if (this.#over) queueMicrotask(() => { events.closed(this.#why, this.#clean); });
     else this.resume();
   }
 
@@ -136,7 +138,7 @@ export class ChannelSocket {
     this.#events = undefined;
     if (this.#over) return;
     this.resume(); // else the peer's own close frame would never be read
-    this.#ws.close(1000);
+    this.#ws.close(NORMAL);
     setTimeout(() => { this.#ws.terminate(); }, CLOSE_GRACE_MS).unref();
   }
 
@@ -164,13 +166,14 @@ export class ChannelSocket {
     this.#ws.ping();
   }
 
-  #closed(why: string): void {
+  #closed(why: string, clean: boolean): void {
     if (this.#over) return;
     this.#over = true;
     clearInterval(this.#pings);
     for (const resolve of this.#pongs.splice(0)) resolve();
     this.#why = why;
-    this.#events?.closed(why);
+    this.#clean = clean;
+    this.#events?.closed(why, clean);
   }
 }
 

@@ -1,10 +1,13 @@
+import type { Duplex } from 'node:stream';
 import type { Log } from '../contracts/log.ts';
-import type { ExecOutcome, ExecRequest } from '../contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { PodLinks } from './pod-command.ts';
+import { dialInPod } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import type { PodTarget } from './pod-presence.ts';
+import { attachToPod } from './pod-terminal.ts';
 
 export interface PodStreamsDeps {
   readonly access: ClusterAccess;
@@ -34,6 +37,14 @@ export class PodStreams {
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return execInPod(this.#links, meant(pod, request.container), request, signal);
+  }
+
+  attach(pod: PodTarget, request: TerminalRequest): Promise<Terminal> {
+    return attachToPod(this.#links, meant(pod, request.container), request);
+  }
+
+  dial(pod: PodTarget, port: number, signal: AbortSignal): Promise<Duplex> {
+    return dialInPod(this.#links, pod, port, signal);
   }
 
   /** Resolves once what was to be ended in Pods has been, or can't be. */

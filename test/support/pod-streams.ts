@@ -1,4 +1,3 @@
-import type { Log } from '../../src/contracts/log.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
@@ -8,6 +7,12 @@ import { aPod } from './control-plane/a-pod.ts';
 import type { Cluster } from './control-plane/cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { quietLog } from './quiet-log.ts';
+
+export interface StreamsTerms {
+  readonly pingEveryMs?: number;
+  /** Without the proxy, which reads as fast as it can whatever its reader does. */
+  readonly direct?: boolean;
+}
 
 /** The streams of Pods, with the rights of the daemon and over a link that can be made bad. */
 export class PodStreamsUnderTest {
@@ -26,11 +31,11 @@ export class PodStreamsUnderTest {
     this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs });
   }
 
-  static async start(cluster: Cluster, { pingEveryMs = 15_000, log = quietLog }: { readonly pingEveryMs?: number; readonly log?: Log } = {}): Promise<PodStreamsUnderTest> {
-    const direct = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, log);
-    const proxy = new FaultProxy({ host: direct.server.hostname, port: Number(direct.server.port) });
+  static async start(cluster: Cluster, { pingEveryMs = 15_000, direct = false }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
+    const real = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
+    const proxy = new FaultProxy({ host: real.server.hostname, port: Number(real.server.port) });
     const port = await proxy.start();
-    const access: ClusterAccess = { ...direct, server: new URL(`https://127.0.0.1:${port}`) };
+    const access = direct ? real : { ...real, server: new URL(`https://127.0.0.1:${port}`) };
     return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs });
   }
 

@@ -1,0 +1,83 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { apiServer } from '../../src/k8s/api-client.ts';
+import type { PodTarget } from '../../src/k8s/pod-presence.ts';
+import { PodStreams } from '../../src/k8s/pod-streams.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { json, plainAccess } from './a-fake-api-server.ts';
+
+/** One channelled WebSocket, from the API server's side. */
+export class FakeLink {
+  readonly url: URL;
+  readonly authorization: string | undefined;
+  readonly ws: WebSocket;
+  readonly #frames: (readonly [number, string])[] = [];
+
+  constructor(ws: WebSocket, url: URL, authorization: string | undefined) {
+    this.ws = ws;
+    this.url = url;
+    this.authorization = authorization;
+    ws.on('message', (data: Buffer) => { this.#frames.push([data[0] ?? -1, data.toString('latin1', 1)]); });
+  }
+
+  get command(): readonly string[] { return this.url.searchParams.getAll('command'); }
+
+  /** What came on a channel so far. */
+  came(channel: number): string {
+    return this.#frames.flatMap(([of, text]) => (of === channel ? [text] : [])).join('');
+  }
+
+  send(channel: number, bytes: string | Buffer): void {
+    this.ws.send(Buffer.concat([Buffer.of(channel), Buffer.from(bytes)]));
+  }
+
+  /** Ends a command as API servers do. */
+  status(code: number): void {
+    this.send(3, JSON.stringify(code === 0
+      ? { status: 'Success' }
+      : { status: 'Failure', reason: 'NonZeroExitCode', details: { causes: [{ reason: 'ExitCode', message: String(code) }] } }));
+    this.ws.close(1000);
+  }
+
+  fail(message: string): void {
+    this.send(3, JSON.stringify({ status: 'Failure', reason: 'InternalError', message, code: 500 }));
+    this.ws.close(1000);
+  }
+}
+
+export interface FakePod {
+  readonly streams: PodStreams;
+  readonly pod: PodTarget;
+  readonly links: FakeLink[];
+  close(): Promise<void>;
+}
+
+/** A Pod that runs, whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
+export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingEveryMs }: { readonly status?: object; readonly pingEveryMs?: number } = {}): Promise<FakePod> => {
+  const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
+  const server = createServer((_request, response) => { json(response, { metadata: { uid: 'u1' }, status: status ?? running }); });
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
+  const links: FakeLink[] = [];
+  server.on('upgrade', (request, socket, head) => {
+    sockets.handleUpgrade(request, socket, head, (ws) => {
+      const link = new FakeLink(ws, new URL(request.url ?? '', 'http://fake'), request.headers.authorization);
+      links.push(link);
+      attend(link);
+    });
+  });
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  const access = plainAccess((server.address() as AddressInfo).port, { authorization: () => 'Bearer secret' });
+  const api = apiServer({ access, version: 'test' });
+  const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) });
+  return {
+    streams, links, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    close: async () => {
+      for (const { ws } of links) ws.terminate();
+      await streams.stop();
+      await api.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => { server.close(resolve); });
+    },
+  };
+};

@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { eventually } from '../support/eventually.ts';
+import { rejection } from '../support/rejection.ts';
+import { aFakePod, type FakeLink, type FakePod } from './a-fake-pod-server.ts';
+
+/** Of the order: all that came but the token. */
+const ordered = (link: FakeLink): string => link.came(0).split('run\n')[0] ?? '';
+const tokenIn = (link: FakeLink): string | undefined => /run\n0\n(.* )\n/.exec(link.came(0))?.[1];
+
+describe('streams of a Pod', () => {
+  let fake: FakePod | undefined;
+  afterEach(async () => {
+    await fake?.close();
+    fake = undefined;
+  });
+
+  const pod = async (...args: Parameters<typeof aFakePod>): Promise<FakePod> => fake = await aFakePod(...args);
+  const exec = ({ streams, pod: target }: FakePod, part: Partial<ExecRequest> = {}) =>
+    streams.exec(target, { argv: ['cmd', 'a secret'], timeoutMs: 5_000, outputLimit: 100, ...part }, new AbortController().signal);
+
+  describe('exec', () => {
+    it('puts nothing of the command into the address, and orders nothing before its shell is there', async () => {
+      const under = await pod((link) => { setTimeout(() => { link.send(1, '41\n'); }, 50); });
+      const running = exec(under, { env: { KEY: 'a secret value' }, cwd: '/secret', stdin: 'the input' });
+      await eventually(() => under.links[0]?.came(255) !== undefined && under.links[0]?.came(255) !== '', 'the order is whole');
+      const [link] = under.links;
+      if (!link) throw new Error('no link');
+      expect(decodeURIComponent(link.url.href)).not.to.include('secret');
+      expect(link.authorization).to.equal('Bearer secret');
+      expect(ordered(link)).to.equal('cwd\n0\n/secret\nenv\n0\nKEY=a secret value\narg\n0\ncmd\narg\n0\na secret\n');
+      expect(link.came(0)).to.match(/\nthe input$/);
+      link.send(1, 'out');
+      link.send(2, `err${tokenIn(link)}7\n`);
+      link.status(0);
+      const outcome = await running;
+      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal(['out', 'err', 7]);
+    });
+
+    it('finds the exit code however the errors are cut into pieces', async () => {
+      const under = await pod((link) => {
+        for (const part of ['4', '1', '\no']) link.send(1, part);
+        link.ws.on('message', () => {
+          const token = tokenIn(link);
+          if (token === undefined || link.came(255) === '') return;
+          for (const byte of `some errors ${token}12\nleft over`) link.send(2, byte);
+          link.send(1, 'ut');
+          link.status(0);
+        });
+      });
+      const outcome = await exec(under);
+      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal(['out', 'some errors ', 12]);
+    });
+
+    it('takes a close without a status for a failure', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\n');
+        link.ws.once('message', () => { link.ws.close(1000); });
+      });
+      expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
+    });
+
+    it('runs the command by itself in an image without a shell', async () => {
+      const under = await pod((link) => {
+        if (link.command[0] === '/bin/sh') return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');
+        link.send(1, 'bare');
+        link.ws.on('message', () => { if (link.came(255) !== '') link.status(3); });
+      });
+      const outcome = await exec(under, { stdin: 'in' });
+      expect([String(outcome.stdout), outcome.exitCode]).to.deep.equal(['bare', 3]);
+      expect(under.links[1]?.command).to.deep.equal(['cmd', 'a secret']);
+      expect(under.links[1]?.came(0)).to.equal('in');
+      expect(await rejection(exec(under, { cwd: '/' }))).to.be.instanceOf(NotJoinable);
+    });
+
+    it('answers 127 and 126 as a shell would, where there is none', async () => {
+      let words = 'exec: "cmd": executable file not found in $PATH';
+      const under = await pod((link) => { link.fail(link.command[0] === '/bin/sh' ? 'no /bin/sh' : words); });
+      expect(await exec(under)).to.deep.include({ exitCode: 127, stderr: Buffer.from(`${words}\n`) });
+      words = 'exec: "cmd": permission denied';
+      expect(await exec(under)).to.deep.include({ exitCode: 126 });
+      words = 'the runtime is on fire';
+      expect(await rejection(exec(under))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('on fire');
+    });
+
+    it('says what it can\'t join, by where the container stands', async () => {
+      const waiting = await pod(() => {}, { status: { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ImagePullBackOff' } } }] } });
+      expect(await rejection(exec(waiting))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('ImagePullBackOff');
+      await waiting.close();
+      const ended = await pod(() => {}, { status: { phase: 'Failed', reason: 'Evicted' } });
+      expect(await rejection(exec(ended))).to.be.instanceOf(InstanceGone).with.property('message').that.includes('Evicted');
+    });
+
+    it('ends a command at its timeout by a second one, and answers what it printed', async () => {
+      const under = await pod((link) => {
+        if (link.command.length > 4) return link.status(0);
+        link.send(1, '41\nsome');
+      });
+      expect(await exec(under, { timeoutMs: 100 })).to.deep.include({ exitCode: 124, timedOut: true, stdout: Buffer.from('some') });
+      expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
+    });
+  });
+
+  describe('attach', () => {
+    const attach = ({ streams, pod: target }: FakePod) => streams.attach(target, { argv: ['bash'], cols: 80, rows: 24 });
+
+    it('tells its size first, and settles its end after the last output was read', async () => {
+      const under = await pod((link) => { link.send(1, '41\r\nprompt'); });
+      const terminal = await attach(under);
+      const [link] = under.links;
+      await eventually(() => link?.came(4) === '{"Width":80,"Height":24}', 'the size came');
+      link?.send(1, ' bye');
+      link?.status(4);
+      let settled = false;
+      void terminal.exit.then(() => { settled = true; });
+      await new Promise((resolve) => { link?.ws.once('close', resolve); });
+      expect(settled).to.equal(false);
+      let text = '';
+      terminal.stream.on('data', (chunk: Buffer) => { text += String(chunk); });
+      expect(await terminal.exit).to.equal(4);
+      expect(text).to.equal('prompt bye');
+    });
+
+    it('rejects where the runtime could not begin it', async () => {
+      const under = await pod((link) => { link.fail('no such device'); });
+      expect(await rejection(attach(under))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('no such device');
+    });
+
+    it('rejects with OutcomeUnknown where the link was cut before its shell was heard of', async () => {
+      const under = await pod((link) => { link.ws.terminate(); });
+      expect(await rejection(attach(under))).to.be.instanceOf(OutcomeUnknown);
+    });
+  });
+
+  describe('dial', () => {
+    const prefixes = (link: FakeLink): void => {
+      for (const channel of [0, 1]) link.send(channel, Buffer.of(0x58, 0x1b));
+    };
+    const dial = ({ streams, pod: target }: FakePod) => streams.dial(target, 7_000, new AbortController().signal);
+
+    it('ends when the port ends, and lets go when it is destroyed', async () => {
+      const under = await pod(prefixes);
+      const stream = await dial(under);
+      under.links[0]?.send(0, 'last words');
+      under.links[0]?.ws.close(1000);
+      let text = '';
+      for await (const chunk of stream as AsyncIterable<Buffer>) text += String(chunk);
+      expect(text).to.equal('last words');
+
+      const another = await dial(under);
+      const closed = once(under.links[1]?.ws ?? under, 'close');
+      another.destroy();
+      await closed;
+      expect(under.links[0]?.url.searchParams.get('ports')).to.equal('7000');
+    });
+
+    it('breaks off with an error where the port refuses late, or the link is cut', async () => {
+      const under = await pod(prefixes);
+      const late = await dial(under);
+      const refused = once(late, 'error');
+      under.links[0]?.send(1, 'connection refused');
+      expect(String((await refused)[0])).to.include('connection refused');
+      const cut = await dial(under);
+      const broken = once(cut, 'error');
+      under.links[1]?.ws.terminate();
+      expect(String((await broken)[0])).to.include('lost');
+    });
+  });
+});
