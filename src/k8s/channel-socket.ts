@@ -50,9 +50,13 @@ export class ChannelSocket {
   #unanswered = false;
   #owed = 0;
   #pongs: (() => void)[] = [];
+  #settle: () => void = () => {};
+  /** Resolves once it is over, however it ended. */
+  readonly closed: Promise<void>;
 
   private constructor(ws: WebSocket, pingEveryMs: number) {
     this.#ws = ws;
+    this.closed = new Promise((resolve) => { this.#settle = resolve; });
     this.pause();
     this.#pings = setInterval(() => { this.#look(); }, pingEveryMs);
     ws.on('message', (data: Buffer) => { this.#heard(data); }); // binaryType is nodebuffer
@@ -142,6 +146,12 @@ export class ChannelSocket {
     setTimeout(() => { this.#ws.terminate(); }, CLOSE_GRACE_MS).unref();
   }
 
+  /** Ends it at once, as if the link had been cut; `why` is what its events tell. */
+  cut(why: string): void {
+    this.#why ||= why;
+    this.#ws.terminate();
+  }
+
   #heard(frame: Buffer): void {
     this.#unanswered = false;
     const channel = frame[0];
@@ -157,8 +167,7 @@ export class ChannelSocket {
   #look(): void {
     if (this.#paused || this.#ws.readyState !== WebSocket.OPEN) return;
     if (this.#unanswered && this.#owed <= OWED_BYTES) {
-      this.#why = 'the link is dead: a ping was not answered';
-      this.#ws.terminate();
+      this.cut('the link is dead: a ping was not answered');
       return;
     }
     if (this.#unanswered) return;
@@ -170,6 +179,7 @@ export class ChannelSocket {
     if (this.#over) return;
     this.#over = true;
     clearInterval(this.#pings);
+    this.#settle();
     for (const resolve of this.#pongs.splice(0)) resolve();
     this.#why = why;
     this.#clean = clean;

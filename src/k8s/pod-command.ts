@@ -1,22 +1,6 @@
-import type { Log } from '../contracts/log.ts';
-import type { ApiClient } from './api-client.ts';
-import { ChannelSocket } from './channel-socket.ts';
-import type { ClusterAccess } from './cluster-access.ts';
+import type { ChannelSocket } from './channel-socket.ts';
+import type { PodLinks } from './pod-links.ts';
 import type { PodTarget } from './pod-presence.ts';
-import { podPath } from './pod-resource.ts';
-
-/** What everything that goes into Pods shares. */
-export interface PodLinks {
-  readonly access: ClusterAccess;
-  readonly api: ApiClient;
-  readonly log: Log;
-  /** How it names itself. */
-  readonly agent: string;
-  /** See ChannelSocketTerms; 15 s where unset. */
-  readonly pingEveryMs?: number;
-  /** Takes what goes on after its caller was answered, and never rejects. */
-  background(work: Promise<void>): void;
-}
 
 /** Channels of a command. The status comes once, when it has ended or could not be begun. */
 export const STDIN = 0;
@@ -40,9 +24,7 @@ export const openCommand = (links: PodLinks, target: PodTarget, command: Command
     ['container', target.container], ['stdin', String(command.stdin)], ['stdout', 'true'], ['stderr', String(!command.tty)], ['tty', String(command.tty)],
     ...command.argv.map((argument): [string, string] => ['command', argument]),
   ]);
-  const { access, agent, pingEveryMs } = links;
-  const path = `${podPath(target.namespace, target.name)}/exec?${query.toString()}`;
-  return ChannelSocket.open({ access, agent, path, subprotocol: 'v5.channel.k8s.io', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) });
+  return links.open(target, `exec?${query.toString()}`, 'v5.channel.k8s.io');
 };
 
 /** How a command ended; or why it was not begun, or broke off, in the words of kubelet or container runtime. */

@@ -1,10 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { PortUnreachable } from '../contracts/sandbox-driver.ts';
-import { ChannelSocket } from './channel-socket.ts';
+import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
-import type { PodLinks } from './pod-command.ts';
+import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
-import { podPath } from './pod-resource.ts';
 
 const DATA = 0;
 const FAILURE = 1;
@@ -22,12 +21,9 @@ const LONGEST_FAILURE = 1_024;
  */
 export const dialInPod = async (links: PodLinks, target: PodTarget, port: number, signal: AbortSignal): Promise<Duplex> => {
   signal.throwIfAborted();
-  const { access, agent, pingEveryMs } = links;
   await requireJoinable(links.api, target);
   signal.throwIfAborted();
-  const path = `${podPath(target.namespace, target.name)}/portforward?ports=${port}`;
-  const socket = await ChannelSocket.open({ access, agent, path, subprotocol: 'v4.channel.k8s.io', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) })
-    .catch((error: unknown) => { throw unjoinable(error); });
+  const socket = await links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io').catch((error: unknown) => { throw unjoinable(error); });
   return await new Connection(socket, port).taken(signal);
 };
 

@@ -3,7 +3,8 @@ import { NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest } from 
 import type { ChannelSocket } from './channel-socket.ts';
 import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
-import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus, type PodLinks } from './pod-command.ts';
+import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
+import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
 
 const TIMED_OUT = 124;

@@ -1,24 +1,10 @@
 import type { Duplex } from 'node:stream';
-import type { Log } from '../contracts/log.ts';
 import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
-import type { ApiClient } from './api-client.ts';
-import type { ClusterAccess } from './cluster-access.ts';
-import type { PodLinks } from './pod-command.ts';
 import { dialInPod } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
+import { PodLinks, type PodLinksDeps } from './pod-links.ts';
 import type { PodTarget } from './pod-presence.ts';
 import { attachToPod } from './pod-terminal.ts';
-
-export interface PodStreamsDeps {
-  readonly access: ClusterAccess;
-  /** Reads Pods, before anything goes into one. */
-  readonly api: ApiClient;
-  readonly log: Log;
-  /** Of Sandpool, for the user agent. */
-  readonly version: string;
-  /** A link without an answer to two pings is dead; 15 s between them where unset. */
-  readonly pingEveryMs?: number;
-}
 
 /**
  * What goes into Pods and comes out of them, as the methods of SandboxDriver promise it, for a Pod whose uid is known. That
@@ -26,13 +12,9 @@ export interface PodStreamsDeps {
  */
 export class PodStreams {
   readonly #links: PodLinks;
-  readonly #background = new Set<Promise<void>>();
 
-  constructor({ access, api, log, version, pingEveryMs }: PodStreamsDeps) {
-    this.#links = {
-      access, api, log, agent: `sandpool/${version}`, ...(pingEveryMs === undefined ? {} : { pingEveryMs }),
-      background: (work) => { this.#inBackground(work); },
-    };
+  constructor(deps: PodLinksDeps) {
+    this.#links = new PodLinks(deps);
   }
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
@@ -47,14 +29,14 @@ export class PodStreams {
     return dialInPod(this.#links, pod, port, signal);
   }
 
-  /** Resolves once what was to be ended in Pods has been, or can't be. */
-  async stop(): Promise<void> {
-    await Promise.all(this.#background);
+  /** The Pod is no more: commands, terminals and connections into it end now, whether its kubelet says so or not. */
+  gone(uid: string): void {
+    this.#links.cut(uid);
   }
 
-  #inBackground(work: Promise<void>): void {
-    const kept = work.finally(() => { this.#background.delete(kept); });
-    this.#background.add(kept);
+  /** Cuts commands, terminals and connections. Resolves once what they ran has been ended, or can't be; at most some 15 s. */
+  async stop(): Promise<void> {
+    await this.#links.stop();
   }
 }
 

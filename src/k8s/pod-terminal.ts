@@ -4,13 +4,14 @@ import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
-import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus, type PodLinks } from './pod-command.ts';
+import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus } from './pod-command.ts';
 import { endTree } from './pod-exec.ts';
+import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
 
 const BEGIN_MS = 30_000;
-/** From hanging up until its exit code doesn't matter any more. */
-const HANG_UP_MS = 10_000;
+/** From the end of a shell that was hung up until its exit code doesn't matter any more. */
+const STATUS_MS = 500;
 const SIGNALS = new Set(['INT', 'TERM', 'HUP', 'QUIT', 'KILL', 'TSTP', 'CONT', 'WINCH', 'USR1', 'USR2']);
 const NEWLINE = 10;
 
@@ -161,8 +162,8 @@ class PodTerminal implements Terminal {
     this.#closed = true;
     if (this.#over || this.#pid === undefined) return;
     this.#socket.resume(); // what it still prints is dropped
-    this.#links.background(endTree(this.#links, this.#target, this.#pid, 'HUP'));
-    setTimeout(() => { this.#lost('nobody waits for it any more'); }, HANG_UP_MS).unref();
+    const ended = endTree(this.#links, this.#target, this.#pid, 'HUP');
+    this.#links.background(ended.then(() => { setTimeout(() => { this.#lost('nobody waits for it any more'); }, STATUS_MS); }));
   }
 
   #finish(): void {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 import { aFakePod, type FakeLink, type FakePod } from './a-fake-pod-server.ts';
@@ -133,6 +134,24 @@ describe('streams of a Pod', () => {
     });
   });
 
+  it('ends what leads into a Pod that is gone, whatever its kubelet says', async () => {
+    const under = await pod((link) => {
+      if (link.command.length > 5) return link.fail('no such container');
+      if (link.url.pathname.endsWith('exec')) link.send(1, '41\n');
+      else for (const channel of [0, 1]) link.send(channel, Buffer.of(0x58, 0x1b));
+    });
+    const command = rejection(exec(under));
+    const terminal = await under.streams.attach(under.pod, { argv: ['bash'], cols: 80, rows: 24 });
+    const connection = await under.streams.dial(under.pod, 7_000, new AbortController().signal);
+    const broken = once(connection, 'error');
+    under.streams.gone('another');
+    expect(connection.destroyed).to.equal(false);
+    under.streams.gone(under.pod.uid);
+    expect(await command).to.be.instanceOf(OutcomeUnknown);
+    expect(await terminal.exit).to.equal(null);
+    await broken;
+  });
+
   describe('dial', () => {
     const prefixes = (link: FakeLink): void => {
       for (const channel of [0, 1]) link.send(channel, Buffer.of(0x58, 0x1b));
@@ -149,9 +168,8 @@ describe('streams of a Pod', () => {
       expect(text).to.equal('last words');
 
       const another = await dial(under);
-      const closed = once(under.links[1]?.ws ?? under, 'close');
       another.destroy();
-      await closed;
+      await eventually(() => under.links[1]?.ws.readyState === WebSocket.CLOSED, 'the link is closed');
       expect(under.links[0]?.url.searchParams.get('ports')).to.equal('7000');
     });
 

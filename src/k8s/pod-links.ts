@@ -1,0 +1,61 @@
+import type { Log } from '../contracts/log.ts';
+import type { ApiClient } from './api-client.ts';
+import { ChannelSocket, type ChannelSocketTerms } from './channel-socket.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import type { PodTarget } from './pod-presence.ts';
+import { podPath } from './pod-resource.ts';
+
+export interface PodLinksDeps {
+  readonly access: ClusterAccess;
+  /** Reads Pods, before anything goes into one. */
+  readonly api: ApiClient;
+  readonly log: Log;
+  /** Of Sandpool, for the user agent. */
+  readonly version: string;
+  /** A link without an answer to two pings is dead; 15 s between them where unset. */
+  readonly pingEveryMs?: number;
+}
+
+/** The links into Pods that are open, and the work that goes on after its caller was answered. */
+export class PodLinks {
+  readonly api: ApiClient;
+  readonly log: Log;
+  readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs'>;
+  readonly #open = new Map<string, Set<ChannelSocket>>();
+  readonly #background = new Set<Promise<void>>();
+
+  constructor({ access, api, log, version, pingEveryMs }: PodLinksDeps) {
+    this.api = api;
+    this.log = log;
+    this.#terms = { access, agent: `sandpool/${version}`, ...(pingEveryMs === undefined ? {} : { pingEveryMs }) };
+  }
+
+  /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */
+  async open({ namespace, name, uid }: PodTarget, what: string, subprotocol: ChannelSocketTerms['subprotocol']): Promise<ChannelSocket> {
+    const socket = await ChannelSocket.open({ ...this.#terms, path: `${podPath(namespace, name)}/${what}`, subprotocol });
+    const sockets = this.#open.get(uid) ?? new Set();
+    this.#open.set(uid, sockets.add(socket));
+    this.background(socket.closed.then(() => {
+      sockets.delete(socket);
+      if (sockets.size === 0 && this.#open.get(uid) === sockets) this.#open.delete(uid);
+    }));
+    return socket;
+  }
+
+  /** Cuts what leads into a Pod that is gone: its kubelet may be gone too, and say nothing. */
+  cut(uid: string): void {
+    for (const socket of this.#open.get(uid) ?? []) socket.cut('the sandbox ended');
+  }
+
+  /** `work` never rejects. */
+  background(work: Promise<void>): void {
+    const kept = work.finally(() => { this.#background.delete(kept); });
+    this.#background.add(kept);
+  }
+
+  /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
+  async stop(): Promise<void> {
+    for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut('the daemon stops');
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+}
