@@ -24,7 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3, MOST_CONNECTIONS = 512, FILES = 4096, CHUNK = 256 * 1024, ROUNDS = 16 };
+enum { ORDER_FD = 3, MOST_CONNECTIONS = 512, FILES = 4096, CHUNK = 256 * 1024, ROUNDS = 16, PIPES_KEPT = 16 };
 
 /* One direction: from a socket into a pipe into the other socket, its bytes never in this process. */
 struct way {
@@ -50,6 +50,8 @@ static struct {
   uid_t host_uid;
   size_t count;
   struct connection *more, *closed;
+  int pipes[PIPES_KEPT][2]; /* empty ones, for connections to come */
+  size_t pipes_kept;
 } forward;
 
 static void listen_outside(const char *folder, const char *name);
@@ -186,12 +188,35 @@ static void welcome(void) {
   add(outside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, connection);
 }
 
+static bool take_pipe(struct way *way) {
+  if (forward.pipes_kept) {
+    memcpy(way->pipe, forward.pipes[--forward.pipes_kept], sizeof way->pipe);
+    return true;
+  }
+  if (pipe2(way->pipe, O_CLOEXEC | O_NONBLOCK) < 0) return false;
+  /* As far as the uid's share of pipe memory goes. */
+  fcntl(way->pipe[1], F_SETPIPE_SZ, CHUNK);
+  return true;
+}
+
+/* What is not empty is never used again: it would carry one connection's bytes into another. */
+static void leave_pipe(const struct way *way) {
+  if (way->pipe[0] < 0) return;
+  if (way->held == 0 && forward.pipes_kept < PIPES_KEPT) {
+    memcpy(forward.pipes[forward.pipes_kept++], way->pipe, sizeof way->pipe);
+    return;
+  }
+  close(way->pipe[0]);
+  close(way->pipe[1]);
+}
+
 static void close_connection(struct connection *connection) {
   if (connection->closed) return;
   connection->closed = true;
-  const int fds[] = {connection->outside, connection->inside, connection->in.pipe[0], connection->in.pipe[1], connection->out.pipe[0], connection->out.pipe[1]};
-  for (size_t i = 0; i < LENGTH(fds); i++)
-    if (fds[i] >= 0) close(fds[i]);
+  close(connection->outside);
+  if (connection->inside >= 0) close(connection->inside);
+  leave_pipe(&connection->in);
+  leave_pipe(&connection->out);
   forward.count--;
   if (!connection->waiting) discard(connection); /* else when its turn comes */
 }
@@ -261,11 +286,7 @@ static void begin(struct connection *connection) {
   /* Whoever took the connection still holds the port, or what it was is not known. */
   error = forward.shared_network ? whose_port(connection->family, port_of(connection), forward.host_uid) : 0;
   if (error) return answer(connection, error);
-  if (pipe2(connection->in.pipe, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(connection->out.pipe, O_CLOEXEC | O_NONBLOCK) < 0)
-    return answer(connection, errno);
-  /* As far as the uid's share of pipe memory goes. */
-  fcntl(connection->in.pipe[1], F_SETPIPE_SZ, CHUNK);
-  fcntl(connection->out.pipe[1], F_SETPIPE_SZ, CHUNK);
+  if (!take_pipe(&connection->in) || !take_pipe(&connection->out)) return answer(connection, errno);
   connection->in.from = connection->out.to = connection->outside;
   connection->in.to = connection->out.from = connection->inside;
   connection->flowing = true;
