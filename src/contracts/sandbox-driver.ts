@@ -196,12 +196,29 @@ export interface SandboxDriver {
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
   /**
    * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has the host's network, what
-   * another process listens on is refused. The stream obeys back-pressure both ways and ends with the sandbox. Rejects with
-   * PortUnreachable where nothing takes it, with InstanceGone, NotJoinable or OutcomeUnknown, or with the signal's reason.
+   * another process listens on is refused. The stream obeys back-pressure both ways and ends with the sandbox. It may be
+   * given before the port has taken it; what is written waits until then. Rejects with InstanceGone, NotJoinable or
+   * OutcomeUnknown; rejects or fails with PortUnreachable where nothing takes it, or with the signal's reason.
    */
-  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex>;
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
   stop(): Promise<void>;
 }
+
+export type PortConnection = Duplex & Partial<PortTraits>;
+
+/** What a connection may have beside its stream. */
+export interface PortTraits {
+  /** Resolves once the port has taken it; rejects with what the stream then fails with. Absent where it has. */
+  readonly taken: Promise<void>;
+  /** From now on what comes is offered to `take` first. */
+  readonly divert: (take: Taker) => void;
+}
+
+/**
+ * Is given bytes in memory that is used again: it calls `done` when it no longer needs them, before which no more comes.
+ * Answers false where it does not want them; then they are to be read from the stream.
+ */
+export type Taker = (bytes: Buffer, done: () => void) => boolean;
 
 /** Of one probe; of the container's where no endpoint is named. */
 export interface ProbeOutcome {

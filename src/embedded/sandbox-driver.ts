@@ -1,9 +1,8 @@
-import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
   DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
@@ -196,7 +195,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#client.probe(id);
   }
 
-  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
     return this.#ports.dial(id, port, signal);
   }
 

@@ -43,7 +43,12 @@ export const connectEndpoint = ({ endpoint }: EndpointOptions, give: (error: Err
     // Node's callback type has a stream at all times; beside an error it is not looked at.
     give(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);
   };
-  endpoint.dial(AbortSignal.timeout(DIAL_MS)).then((stream) => {
-    give(null, endpoint.scheme === 'https' ? secure({ socket: stream, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }) : stream);
-  }, failed);
+  connection(endpoint).then((stream) => give(null, stream), failed);
+};
+
+const connection = async (endpoint: OpenEndpoint): Promise<Duplex> => {
+  const stream = await endpoint.dial(AbortSignal.timeout(DIAL_MS));
+  if (endpoint.scheme === 'http') return stream;
+  await stream.taken;
+  return secure({ socket: stream, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
 };

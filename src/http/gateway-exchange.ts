@@ -1,8 +1,10 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../contracts/clock.ts';
-import { endpointTimeout, endpointUnreachable, Refusal } from '../model/refusals.ts';
+import { InstanceGone, PortUnreachable } from '../contracts/sandbox-driver.ts';
+import { endpointTimeout, endpointUnreachable, Refusal, sandboxNotRunning } from '../model/refusals.ts';
 import type { OpenEndpoint } from '../operations/operations.ts';
 import { flow } from './flow.ts';
+import { passBody } from './gateway-body.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { connectEndpoint, type EndpointOptions, type GatewayAgent } from './gateway-agent.ts';
 import { answeredHeaders, answeredTrailers, forwardedHeaders } from './gateway-headers.ts';
@@ -25,6 +27,8 @@ const ANSWER_MS = 300_000;
 export const STALL_MS = 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 30_000;
+/** For the first of a body whose length has been said. */
+const HEAD_MS = 5;
 
 /**
  * Forwards one request and its answer, both as they come. Resolves once the answer is complete; rejects where none of it was
@@ -135,25 +139,38 @@ const FRAMING: ReadonlySet<string> = new Set(['transfer-encoding', 'content-leng
 export const passOn = (answer: IncomingMessage, response: ServerResponse, terms: ExchangeTerms & { readonly fail: (error: Error) => void }): void => {
   const { endpoint, clock, fail } = terms;
   response.writeHead(answer.statusCode ?? 0, answeredHeaders(answer, { ...terms, upgrade: false }));
-  // A stream of events says at once that it is there; an answer that is complete goes out in one piece.
-  setImmediate(() => {
-    if (response.writableEnded || response.destroyed) return;
-    response.flushHeaders();
-    response.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
-  });
-  flow(answer, response, { clock, moved: endpoint.touch, stalled: () => fail(endpointTimeout('its client takes nothing of the answer')), stallMs: STALL_MS });
-  answer.once('end', () => {
+  flushHead(answer, response);
+  let complete = false;
+  const whole = (): void => {
+    complete = true;
     const trailers = answeredTrailers(answer);
     if (trailers.length > 0) response.addTrailers(trailers);
     response.end();
-  });
-  answer.once('error', (error) => fail(error));
+    if (!answer.complete) answer.destroy();
+  };
+  const stalled = (): void => fail(endpointTimeout('its client takes nothing of the answer'));
+  passBody(answer, response, { clock, moved: endpoint.touch, stalled, stallMs: STALL_MS, whole });
+  answer.on('error', (error) => { if (!complete) fail(error); });
+};
+
+/** A head goes out in one piece with the first of its body, where that comes soon. A stream of events says at once that it is there. */
+const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
+  const flush = (): void => {
+    if (response.writableEnded || response.destroyed) return;
+    response.flushHeaders();
+    response.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
+  };
+  if (answer.headers['content-length'] === undefined) return void setImmediate(flush);
+  const timer = setTimeout(flush, HEAD_MS);
+  response.once('close', () => clearTimeout(timer));
 };
 
 /** `reused`: over a connection that was kept, which may have ended before the request came. */
 export const failureOf = (error: Error & { readonly code?: string | number }, reused: boolean): Error => {
   const code = String(error.code ?? '');
   if (reused && STALE.has(code)) return new StaleConnection('a kept connection ended', { cause: error });
+  if (error instanceof PortUnreachable) return endpointUnreachable(error.message);
+  if (error instanceof InstanceGone) return sandboxNotRunning('Stopping');
   if (error.name === 'TimeoutError') return endpointTimeout('it takes no connection');
   if (error instanceof Refusal || code === '') return error;
   return endpointUnreachable(WORDS[code] ?? (code.startsWith('HPE_') ? 'what it says is not valid HTTP' : 'the connection broke'));

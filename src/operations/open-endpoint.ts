@@ -1,11 +1,10 @@
-import type { Duplex } from 'node:stream';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
-import { InstanceGone, PortUnreachable, type SandboxDriver } from '../contracts/sandbox-driver.ts';
-import { endpointNotFound, endpointUnreachable, sandboxNotRunning, tooManyConnections } from '../model/refusals.ts';
+import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { endpointNotFound, tooManyConnections } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import { running } from './exec-in-sandbox.ts';
-import type { OpenEndpoint, Operations } from './operations.ts';
+import type { Operations } from './operations.ts';
 import { shownSandbox } from './sandbox-view.ts';
 import { Seats } from './seats.ts';
 
@@ -47,16 +46,6 @@ export const openEndpoint = (deps: { readonly supervisor: Supervisor; readonly d
       ofSandbox.leave(sandboxId);
       ofTenant.leave(tenant);
     };
-    return { sandboxId, port: endpoint.port, scheme: endpoint.scheme, dial: dialling(driver, sandboxId, endpoint.port), touch, close };
+    return { sandboxId, port: endpoint.port, scheme: endpoint.scheme, dial: (signal) => driver.dial(sandboxId, endpoint.port, signal), touch, close };
   };
-};
-
-const dialling = (driver: SandboxDriver, sandboxId: string, port: number): OpenEndpoint['dial'] => async (signal): Promise<Duplex> => {
-  try {
-    return await driver.dial(sandboxId, port, signal);
-  } catch (error) {
-    if (error instanceof PortUnreachable) throw endpointUnreachable(error.message);
-    if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
-    throw error;
-  }
 };

@@ -1,5 +1,4 @@
-import type { Duplex } from 'node:stream';
-import type { ExecOutcome, ExecRequest, LogBatch, LogLine, Terminal } from '../contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest, LogBatch, LogLine, PortConnection, Terminal } from '../contracts/sandbox-driver.ts';
 import type { EventBatch } from '../actors/event-feed.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { EventRecord } from '../model/event.ts';
@@ -145,8 +144,8 @@ export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
   readonly scheme: 'http' | 'https';
-  /** A connection of its own to the port. Rejects with a Refusal, such as ENDPOINT_UNREACHABLE, or the signal's reason. */
-  readonly dial: (signal: AbortSignal) => Promise<Duplex>;
+  /** A connection of its own to the port, as SandboxDriver.dial gives it. */
+  readonly dial: (signal: AbortSignal) => Promise<PortConnection>;
   /** Marks activity; cheap enough to be called with each chunk. */
   readonly touch: () => void;
   /** May be repeated. */

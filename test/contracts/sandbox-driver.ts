@@ -5,6 +5,7 @@ import {
   DefinitionRefused, InstanceGone, PortUnreachable, RecordConflict,
   type ExecRequest, type LogLine, type LogRequest, type SandboxDriver, type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
+import { dialled } from '../support/dialled.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
@@ -41,7 +42,7 @@ const followed = async (driver: SandboxDriver, id: string, after: string, signal
 const reachable = async (driver: SandboxDriver, id: string, port: number): Promise<Duplex> => {
   let found: Duplex | undefined;
   await eventually(async () => {
-    found = await driver.dial(id, port, new AbortController().signal).catch((error: unknown) => {
+    found = await dialled(driver, id, port).catch((error: unknown) => {
       if (!(error instanceof PortUnreachable)) throw error;
       return undefined;
     });
@@ -274,9 +275,8 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('rejects a dial of a port that nothing listens on with PortUnreachable, of what is not there with InstanceGone', async () => {
       const { id } = await launched(anOrder(aDefinition({ argv: under.echoServer(7_000) })));
-      const { signal } = new AbortController();
-      expect(await rejection(driver.dial(id, 7_001, signal))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains('7001');
-      expect(await rejection(driver.dial(v7(), 7_000, signal))).to.be.instanceOf(InstanceGone);
+      expect(await rejection(dialled(driver, id, 7_001))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains('7001');
+      expect(await rejection(driver.dial(v7(), 7_000, new AbortController().signal))).to.be.instanceOf(InstanceGone);
       expect(await rejection(driver.dial(id, 7_000, AbortSignal.abort(new Error('no more'))))).to.have.property('message', 'no more');
     });
 

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { EventFeed } from '../../src/actors/event-feed.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
-import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import { PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection } from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import { type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import {
- endpointNotFound, endpointUnreachable,  noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
+ endpointNotFound, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
   sandboxNotFound, sandboxNotRunning, templateNotFound,
 } from '../../src/model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
@@ -190,6 +190,12 @@ export class FakeOperations implements Operations {
   touched = 0;
   opened = 0;
 
+  dial = async (port: number, signal: AbortSignal): Promise<PortConnection> => {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(socket, 'connect', { signal }).catch((error: unknown) => { throw new PortUnreachable(String(error)); });
+    return socket;
+  };
+
   readonly openEndpoint: Operations['openEndpoint'] = (caller, sandboxId, name) => {
     const view = this.#sandbox(caller, sandboxId);
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);
@@ -199,11 +205,7 @@ export class FakeOperations implements Operations {
     let open = true;
     return {
       sandboxId, ...endpoint, touch: () => { this.touched += 1; },
-      dial: async (signal) => {
-        const socket = connect({ port: endpoint.port, host: '127.0.0.1', noDelay: true });
-        await once(socket, 'connect', { signal }).catch((error: unknown) => { throw endpointUnreachable(String(error)); });
-        return socket;
-      },
+      dial: (signal) => this.dial(endpoint.port, signal),
       close: () => {
         if (open) this.opened -= 1;
         open = false;

@@ -7,6 +7,7 @@ import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { dialled } from '../../support/dialled.ts';
 import { echoServer } from '../../support/echo-server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
@@ -57,7 +58,7 @@ describe('isolation none', function () {
 
   it('is reached at its own ports, and not at those of others', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root all of them have the same uid');
-    const dial = (id: string, port: number) => spawned.driver.dial(id, port, new AbortController().signal);
+    const dial = (id: string, port: number) => dialled(spawned.driver, id, port);
     const own = await spawned.launched(anOrder(aDefinition({ argv: echoServer(18_611) })));
     await eventually(() => dial(own.id, 18_611).then((stream) => { stream.destroy(); return true; }, () => false), 'its port is listened on');
     const other = await spawned.launched();
