@@ -17,6 +17,11 @@ export const BENCH_FLAGS: readonly string[] = [
   '--default-pool-replicas', '0', '--quotas-sandboxes', '100000', '--quotas-pools', '1000', '--quotas-replicas', '100000',
 ];
 
+interface StartTerms {
+  readonly prepare?: (dataDir: string) => Promise<void>;
+  readonly command?: string;
+}
+
 /** The product as it is built, on a folder that goes with it. */
 export class Daemon {
   readonly dataDir: string;
@@ -29,12 +34,12 @@ export class Daemon {
     this.service = service;
   }
 
-  /** On a new folder; `prepare` may put something in it first. */
-  static async start(load: Load, flags: readonly string[] = [], prepare?: (dataDir: string) => Promise<void>): Promise<Daemon> {
+  /** On a new folder; `prepare` may put something in it first. `command` is another build's main file. */
+  static async start(load: Load, flags: readonly string[] = [], { prepare, command = COMMAND }: StartTerms = {}): Promise<Daemon> {
     const dataDir = newDataDir();
     await prepare?.(dataDir);
     const log = openSync(join(dataDir, 'log'), 'w');
-    const child = spawn(process.execPath, [COMMAND, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
+    const child = spawn(process.execPath, [command, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
       stdio: ['ignore', 'pipe', log], detached: true, // an interrupt is for the bench, which then ends it in order
     });
     closeSync(log);

@@ -10,6 +10,7 @@ import { quantile } from '../statistics.ts';
 const PAGES = 300;
 const FILES = 4;
 const FILE_MIB = 64;
+const WARM_UP = 10;
 
 /** The shipped template `web`, on the host's network so that its server can be asked directly too, and with room for a file. */
 export const endpoint: Figure = {
@@ -34,8 +35,11 @@ export const endpoint: Figure = {
         const files = await ask(side, '/file', FILES);
         return { p50: quantile(pages, 0.5), rate: FILE_MIB / (quantile(files, 0.5) / 1_000) };
       };
-      await measure(ours);
-      await measure(theirs);
+      // Until the code is compiled.
+      for (let turn = 0; turn < WARM_UP; turn += 1) {
+        await measure(ours);
+        await measure(theirs);
+      }
       const found = await inPairs(bench, { ours: () => measure(ours), theirs: () => measure(theirs) });
       const of = (what: keyof Taken) => ({ ours: found.ours.map((taken) => taken[what]), theirs: found.theirs.map((taken) => taken[what]) });
       return [

@@ -17,7 +17,7 @@ export const list: Figure = {
   name: 'list',
   about: `GET /sandboxes at offsets ${OFFSETS.join(' and ')} of ${FINISHED} finished ones, against offset 0`,
   run: async (bench) => {
-    const daemon = await Daemon.start(bench.load, [], fillHistory);
+    const daemon = await Daemon.start(bench.load, [], { prepare: fillHistory });
     try {
       const { service } = daemon;
       const side = (offset: number) => async (): Promise<number> => {
