@@ -1,0 +1,351 @@
+import { expect } from 'chai';
+import type { ServerResponse } from 'node:http';
+import type { ApiServer } from '../../src/k8s/api-client.ts';
+import { ApiUnreachable } from '../../src/k8s/api-errors.ts';
+import { Reflector, type ReflectedChange, type ReflectorDeps } from '../../src/k8s/reflector.ts';
+import { eventually } from '../support/eventually.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { rejection } from '../support/rejection.ts';
+import { aClientOf, aFakeApiServer, json, type FakeApiServer } from './a-fake-api-server.ts';
+import { FakeCollection, type FakeObject } from './a-fake-collection.ts';
+
+type Kept = number;
+
+describe('the reflector', () => {
+  let collection: FakeCollection;
+  let api: FakeApiServer;
+  let proxy: FaultProxy;
+  let server: ApiServer;
+  let reflector: Reflector<Kept>;
+  let changes: string[];
+
+  const aReflector = (part: Partial<ReflectorDeps<Kept>> = {}): Reflector<Kept> => new Reflector<Kept>({
+    api: server.lane('background'), watches: server.lane('watches'), path: '/things', log: quietLog,
+    trim: (object) => (object as FakeObject).value, report: note,
+    timings: { silenceMs: 400, firstPauseMs: 5, longestPauseMs: 20, pageDeadlineMs: 500 }, ...part,
+  });
+  const note = ({ type, key, record }: ReflectedChange<Kept>): void => { changes.push(`${type} ${key} ${record}`); };
+  const started = async (part: Partial<ReflectorDeps<Kept>> = {}): Promise<void> => {
+    reflector = aReflector(part);
+    reflector.start();
+    await reflector.synced();
+    await eventually(() => collection.watchers.size === 1, 'the collection is watched');
+  };
+  const told = (change: string): Promise<void> => eventually(() => changes.includes(change), `told: ${change}`);
+  const mirrors = (): Promise<void> => eventually(
+    () => reflector.size === collection.objects.size && [...collection.objects].every(([name, { value }]) => reflector.get(name) === value), 'the mirror shows what stands');
+  /** The next watch gets this for an answer. */
+  const nextWatch = (answer: (response: ServerResponse) => void): void => {
+    collection.instead = ({ url }, response) => {
+      if (!url.includes('watch=true')) return false;
+      collection.instead = () => false;
+      answer(response);
+      return true;
+    };
+  };
+  const event = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`;
+
+  beforeEach(async () => {
+    changes = [];
+    collection = new FakeCollection();
+    api = await aFakeApiServer((request, response) => { collection.answer(request, response); });
+    proxy = new FaultProxy({ host: '127.0.0.1', port: api.port });
+    server = aClientOf(await proxy.start());
+  });
+  afterEach(async () => {
+    await reflector.stop();
+    await server.close();
+    await proxy.stop();
+    await api.close();
+  });
+
+  it('reports what stands, page by page, then each change in order', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) collection.put(name, 1);
+    await started({ pageSize: 2 });
+
+    collection.put('f', 1);
+    collection.put('a', 2);
+    collection.remove('b');
+    collection.put('b', 3);
+    await told('put b 3');
+
+    expect(changes).to.deep.equal(['put a 1', 'put b 1', 'put c 1', 'put d 1', 'put e 1', 'put f 1', 'put a 2', 'gone b 1', 'put b 3']);
+    expect(collection.lists).to.equal(3);
+    expect(reflector.revision).to.equal(collection.revision);
+    expect(reflector.counters).to.deep.equal({ lists: 1, relists: 0, restarts: 0, events: 4, mishaps: 0 });
+  });
+
+  it('keeps what is trimmed alone; what is trimmed to nothing is not there', async () => {
+    await started({ trim: (object) => ((object as FakeObject).value > 0 ? (object as FakeObject).value : undefined) });
+
+    collection.put('a', 0);
+    collection.put('b', 1);
+    collection.put('b', 0);
+    collection.put('c', 1);
+    await told('put c 1');
+
+    expect(changes).to.deep.equal(['put b 1', 'gone b 1', 'put c 1']);
+    expect(reflector.size).to.equal(1);
+  });
+
+  it('resumes from the last revision after a watch ended, without a new list', async () => {
+    collection.put('a', 1);
+    await started();
+
+    for (let round = 0; round < 5; round += 1) {
+      const watches = collection.watches;
+      collection.endWatches();
+      collection.put('a', round + 10);
+      await eventually(() => collection.watches > watches && collection.watchers.size === 1, 'watched again');
+    }
+
+    await mirrors();
+    expect(changes).to.deep.equal(['put a 1', 'put a 10', 'put a 11', 'put a 12', 'put a 13', 'put a 14']);
+    expect(reflector.counters.lists).to.equal(1);
+  });
+
+  it('resumes after the link was cut', async () => {
+    collection.put('a', 1);
+    await started();
+
+    for (let round = 0; round < 5; round += 1) {
+      proxy.cut();
+      collection.put('b', round);
+      await told(`put b ${round}`);
+    }
+
+    expect(changes).to.deep.equal(['put a 1', 'put b 0', 'put b 1', 'put b 2', 'put b 3', 'put b 4']);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 5 });
+  });
+
+  it('finds a silent link, says that it is stale, and is whole again afterwards', async () => {
+    collection.put('a', 1);
+    await started();
+    expect(reflector.stale).to.equal(undefined);
+
+    proxy.state = 'hold';
+    collection.put('a', 2);
+    await eventually(() => reflector.stale !== undefined, 'stale');
+    await eventually(() => reflector.counters.restarts > 0, 'restarted');
+    proxy.state = 'pass';
+
+    await mirrors();
+    await eventually(() => reflector.stale === undefined, 'fresh');
+    expect(changes).to.deep.equal(['put a 1', 'put a 2']);
+  });
+
+  it('stays fresh on bookmarks alone', async () => {
+    await started();
+    const until = performance.now() + 1_000;
+
+    await eventually(() => {
+      collection.bookmark();
+      expect(reflector.stale).to.equal(undefined);
+      return performance.now() > until;
+    }, 'a second');
+
+    expect(reflector.counters).to.include({ restarts: 0, events: 0 });
+  });
+
+  const forgotten = { kind: 'Status', status: 'Failure', reason: 'Expired', message: 'too old resource version', code: 410 };
+  for (const [how, answer] of [
+    ['as a status', (response: ServerResponse) => { json(response, forgotten, 410); }],
+    ['as an event', (response: ServerResponse) => { response.end(event('ERROR', forgotten)); }],
+  ] as const) {
+    it(`lists anew when its revision is forgotten (${how}), and reports what disappeared`, async () => {
+      for (const name of ['a', 'b', 'c', 'd']) collection.put(name, 1);
+      await started({ pageSize: 3 });
+      changes = [];
+
+      nextWatch(answer);
+      collection.cutWatches();
+      collection.remove('b');
+      collection.put('c', 2);
+      collection.remove('d');
+      collection.put('d', 4); // made again, with another uid
+      collection.put('e', 5);
+      collection.forget();
+
+      await told('gone b 1');
+      await mirrors();
+      expect(changes).to.deep.equal(['put c 2', 'gone d 1', 'put d 4', 'put e 5', 'gone b 1']);
+      expect(reflector.counters).to.include({ lists: 2, relists: 1 });
+      collection.put('a', 9);
+      await told('put a 9');
+    });
+  }
+
+  it('begins its list again when a page has expired', async () => {
+    for (const name of ['a', 'b', 'c']) collection.put(name, 1);
+    let pages = 0;
+    collection.instead = ({ url }, response) => {
+      if (!url.includes('continue=') || pages++ > 0) return false;
+      json(response, forgotten, 410);
+      return true;
+    };
+
+    await started({ pageSize: 2 });
+
+    expect(changes).to.deep.equal(['put a 1', 'put b 1', 'put c 1']);
+  });
+
+  for (const [what, line] of [
+    ['a line that is no JSON', '{"type":"ADDED","object":{'],
+    ['a line that is no event', '[1]'],
+    ['an event of unknown type', '{"type":"WHAT","object":{}}'],
+    ['an object without a name', '{"type":"ADDED","object":{"metadata":{"resourceVersion":"999"}}}'],
+    ['an object without a revision', '{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u"}}}'],
+    ['an error that is not ours', '{"type":"ERROR","object":{"code":500,"message":"etcd"}}'],
+    ['a line of 9 MiB', `"${'x'.repeat(9 * 2 ** 20)}"`],
+  ] as const) {
+    it(`goes on after ${what}`, async () => {
+      await started();
+
+      collection.send(line);
+      await eventually(() => reflector.counters.restarts === 1, 'restarted');
+      collection.put('a', 1);
+
+      await told('put a 1');
+      expect(reflector.counters.lists).to.equal(1);
+    });
+  }
+
+  it('goes on after refusals of every kind', async () => {
+    await started();
+    for (const status of [401, 403, 404, 429, 500, 503]) {
+      const { restarts } = reflector.counters;
+      nextWatch((response) => { json(response, { kind: 'Status', code: status, message: 'no' }, status); });
+      collection.endWatches();
+      await eventually(() => reflector.counters.restarts > restarts, 'restarted');
+    }
+
+    collection.put('a', 1);
+    await told('put a 1');
+    expect(reflector.counters.lists).to.equal(1);
+  });
+
+  it('does not ask again at once for watches that end at once', async () => {
+    await started({ timings: { firstPauseMs: 40, longestPauseMs: 40 } });
+    const before = collection.watches;
+    const until = performance.now() + 400;
+
+    await eventually(() => {
+      collection.endWatches();
+      return performance.now() > until;
+    }, 'four tenths of a second');
+
+    expect(collection.watches - before).to.be.within(2, 21);
+  });
+
+  it('takes the list for the truth when the store was replaced by an older copy', async () => {
+    for (let i = 0; i < 10; i += 1) collection.put('a', i);
+    await started();
+    const older = new FakeCollection();
+    older.put('b', 1);
+
+    collection.send(JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '99' } } }));
+    collection.instead = (request, response) => {
+      older.answer(request, response);
+      return true;
+    };
+
+    await told('gone a 9');
+    expect([reflector.get('b'), reflector.size, reflector.revision]).to.deep.equal([1, 1, older.revision]);
+  });
+
+  it('is not stopped by a listener or a trimmer that throws', async () => {
+    collection.put('a', 1);
+    await started({
+      trim: (object) => {
+        const { value } = object as FakeObject;
+        if (value === 2) throw new Error('unreadable');
+        return value;
+      },
+      report: (change) => {
+        note(change);
+        throw new Error('not taken in');
+      },
+    });
+
+    collection.put('a', 2);
+    collection.put('a', 3);
+    collection.remove('a');
+
+    await told('gone a 3');
+    expect(changes).to.deep.equal(['put a 1', 'put a 3', 'gone a 3']);
+    expect(reflector.counters).to.include({ mishaps: 4, restarts: 0 });
+  });
+
+  it('tells when a revision was reached: by an event, or by a bookmark of a watch that is made to end soon', async () => {
+    await started();
+    expect(collection.timeoutSeconds).to.be.within(24, 30);
+    const { metadata } = collection.put('a', 1);
+    await reflector.reached(metadata.resourceVersion, 1_000);
+    expect(changes).to.deep.equal(['put a 1']);
+
+    collection.elsewhere();
+    const reached = reflector.reached(await reflector.consistentRevision(1_000), 5_000);
+    await eventually(() => collection.timeoutSeconds === 3 && collection.watchers.size === 1, 'a watch that ends soon');
+    collection.bookmark();
+    await reached;
+
+    expect(reflector.revision).to.equal(collection.revision);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
+  });
+
+  it('gives up waiting for a revision at the deadline', async () => {
+    await started();
+
+    expect(await rejection(reflector.reached('9'.repeat(20), 50))).to.be.instanceOf(ApiUnreachable);
+  });
+
+  it('is not synced before the last page, and says so', async () => {
+    for (const name of ['a', 'b', 'c']) collection.put(name, 1);
+    let release: (() => void) | undefined;
+    collection.instead = ({ url }, response) => {
+      if (!url.includes('continue=') || release) return false;
+      release = () => { json(response, { metadata: { resourceVersion: collection.revision }, items: [collection.objects.get('c')] }); };
+      return true;
+    };
+    reflector = aReflector({ pageSize: 2 });
+    reflector.start();
+    let synced = false;
+    void reflector.synced().then(() => { synced = true; });
+
+    await eventually(() => release !== undefined, 'the last page is asked for');
+    expect([synced, reflector.stale, changes]).to.deep.equal([false, 'not listed yet', ['put a 1', 'put b 1']]);
+    release?.();
+    await reflector.synced();
+
+    expect([reflector.stale, reflector.size]).to.deep.equal([undefined, 3]);
+  });
+
+  it('holds the event loop no longer than a slice and a page', async () => {
+    for (let i = 0; i < 3_000; i += 1) collection.put(`n${i}`, i);
+    let [longest, last] = [0, performance.now()];
+    const watchdog = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    const slowly = (): void => { for (const until = performance.now() + 0.1; performance.now() < until;); };
+
+    await started({ report: slowly, timings: { silenceMs: 30_000 } });
+    for (let i = 0; i < 1_000; i += 1) collection.put(`n${i}`, -1);
+    await reflector.reached(collection.revision, 10_000);
+    clearInterval(watchdog);
+
+    expect(longest).to.be.lessThan(60); // 20 where the machine has nothing else to do; the fake server's own work is in it
+  });
+
+  it('reports nothing once it was stopped, and lets its waiters go', async () => {
+    await started();
+    const waiting = rejection(reflector.reached('999999', 60_000));
+
+    await reflector.stop();
+    collection.put('a', 1);
+
+    await waiting;
+    expect(changes).to.deep.equal([]);
+  });
+});
