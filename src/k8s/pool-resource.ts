@@ -32,7 +32,7 @@ export const ResolvedPoolSchema = z.object({
   definition: z.looseObject({}),
   updateRevision: z.string().max(64),
   breaker: z.object({ failures: z.int().min(0), pausedUntil: z.number().min(0), reason: z.string().max(4_096) }),
-  deleting: z.enum(['no', 'keep-running', 'force']),
+  deleting: z.enum(['none', 'keep-running', 'force']),
 });
 type ResolvedPool = Omit<z.infer<typeof ResolvedPoolSchema>, 'definition'> & { readonly definition: InstanceDefinition };
 
@@ -77,14 +77,14 @@ const written = ({ name, owner, createdAt, mark, replicas, templateName, templat
   resolved: {
     format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user,
     ...(mark ? { mark: formatMark(mark) } : {}), templateVersion, definition, updateRevision, breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
-    deleting: deleting === false ? 'no' : deleting,
+    deleting: deleting === false ? 'none' : deleting,
   } satisfies ResolvedPool,
 });
 
 const recordOf = ({ metadata, spec: given }: ResourceObject, resolved: ResolvedPool): PoolRecord => {
   const spec = given as PoolSpec;
   const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
-  const deleting = resolved.deleting === 'no' ? false : resolved.deleting;
+  const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
   return {
     uid: resolved.uid, revision: metadata.resourceVersion, name: metadata.name,
     owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user }, createdAt: Date.parse(resolved.createdAt), ...(mark ? { mark } : {}),

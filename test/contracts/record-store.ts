@@ -17,10 +17,10 @@ export interface RecordStoreUnderTest {
 
 type Draft<T> = Omit<T, 'revision'>;
 
-const aTemplate = (part: Partial<TemplateRecord> = {}): Draft<TemplateRecord> => ({
-  name: `t-${v7()}`, version: '1', createdAt: 1_700_000_000_000, ...part,
+const aTemplate = ({ name = `t-${v7()}`, ...part }: Partial<TemplateRecord> = {}): Draft<TemplateRecord> => ({
+  name, version: '1', createdAt: 1_700_000_000_000, ...part,
   document: {
-    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'small' },
+    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
     spec: { description: 'ä"\u0001', containers: [{ name: 'main', image: 'host', command: ['sleep', 'infinity'] }] },
   },
 });
@@ -32,7 +32,7 @@ const aPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> => ({
 });
 
 const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
-  keyId: v7(), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
+  keyId: v7().replaceAll('-', ''), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
   hash: 'ab'.repeat(32), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
 });
 

@@ -92,7 +92,7 @@ describe('the custom resources', function () {
     expect((await patch({ spec: { replicas: 4 } })).exitCode).to.equal(0);
     const resolved = {
       format: 1, uid: 'u', bornAs: 'a/b', bornAt: '2026-01-01T00:00:00Z', createdAt: '2026-01-01T00:00:00Z', team: 'a', user: 'b', templateVersion: '1',
-      definition: { any: [{ thing: 1 }] }, updateRevision: 'r', breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: 'no',
+      definition: { any: [{ thing: 1 }] }, updateRevision: 'r', breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: 'none',
     };
     expect((await patch({ resolved })).stderr).to.equal('');
     expect(JSON.parse(await cluster().kubectl('get', 'sbp', made.metadata.name, '-n', namespace, '-o', 'jsonpath={.resolved}'))).to.deep.equal(resolved);

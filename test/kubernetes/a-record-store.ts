@@ -1,0 +1,43 @@
+import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { listPageOf } from '../../src/k8s/api-objects.ts';
+import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { KubernetesRecordStore, type KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
+import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/resource.ts';
+import { ServerClock } from '../../src/k8s/server-clock.ts';
+import type { Cluster, ClusterUser } from '../support/control-plane/cluster.ts';
+import { installCustomResources } from '../support/custom-resources.ts';
+import { quietLog } from '../support/quiet-log.ts';
+
+const PLURALS = ['sandboxpools', 'sandboxtemplates', 'apikeys'];
+
+export const anApiOf = async (cluster: Cluster, user: ClusterUser, clock?: ServerClock): Promise<ApiServer> =>
+  apiServer({ access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog), version: '0', ...(clock ? { clock } : {}) });
+
+/** The kinds, and the tenants' namespaces that suites of records expect. */
+export const prepareForRecords = async (cluster: Cluster): Promise<void> => {
+  await installCustomResources(cluster);
+  for (const name of ['alpha', 'beta']) await cluster.namespace(name);
+};
+
+export const removeAllRecords = async (admin: ApiServer): Promise<void> => {
+  const api = admin.lane('background');
+  for (const plural of PLURALS) {
+    const { items } = listPageOf(await api.list(collectionPath(plural), {}));
+    for (const item of items) await api.remove(objectPath(plural, (item as ResourceObject).metadata));
+  }
+};
+
+/** A store as a replica has one, under the daemon's own rights. */
+export const aRecordStore = async (cluster: Cluster, part: Partial<KubernetesRecordStoreDeps> = {}): Promise<{ store: KubernetesRecordStore; close(): Promise<void> }> => {
+  const clock = new ServerClock();
+  const api = await anApiOf(cluster, 'sandpool', clock);
+  await api.lane('claims').get('/version');
+  const store = new KubernetesRecordStore({ api, log: quietLog, now: () => clock.now(), check: () => undefined, teamOf: (namespace) => namespace, ...part });
+  return {
+    store,
+    close: async () => {
+      await store.stop();
+      await api.close();
+    },
+  };
+};
