@@ -25,12 +25,15 @@ export default class TestReporter extends mocha.reporters.Spec {
     runner.on(EVENT_RUN_END, () => {
       const file: unknown = options.reporterOptions?.result;
       if (typeof file !== 'string') return;
-      const failed = this.failures.map((test) => test.fullTitle());
+      const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLineOf(test.err)}`);
       const result: SuiteResult = { passed: this.stats.passes, failed: [...failed, ...causeless], skipped };
       writeFileSync(file, JSON.stringify(result));
     });
   }
 }
+
+/** Enough to know the cause where the last lines of a run are all that there is. */
+const firstLineOf = (error: Error | undefined): string => (error?.message.split('\n', 1)[0] ?? 'no error').slice(0, 300);
 
 /** As test/support/skip-because.ts leaves it on the test or on a suite around it. */
 const causeOf = (test: Mocha.Test): string | undefined => {

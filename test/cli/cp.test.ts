@@ -24,7 +24,7 @@ describe('sandpool cp', function () {
     here = mkdtempSync(join(tmpdir(), 'sandpool-here-'));
     there = mkdtempSync(join(tmpdir(), 'sandpool-there-'));
   });
-  afterEach(() => { for (const folder of [here, there]) rmSync(folder, { recursive: true }); });
+  afterEach(() => { for (const folder of [here, there]) rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 20 }); });
 
   const QUIET = { code: 0, stdout: '', stderr: '' };
 
