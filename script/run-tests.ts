@@ -33,8 +33,8 @@ const CHECKS: readonly { readonly name: string; readonly command: readonly strin
   { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
 ];
 
-/** What `--nodes` leaves out: real sandboxes differ little between Nodes, and take long. */
-const ON_ONE_NODE = new Set(['e2e', 'native']);
+/** What `--nodes` leaves out: real sandboxes differ little between Nodes, and take long; an image has one Node. */
+const ON_ONE_NODE = new Set(['e2e', 'native', 'deploy']);
 
 /** `node`: the program that runs it; this one unless told. */
 interface Suite { readonly name: string; readonly files: readonly string[]; readonly node?: string }

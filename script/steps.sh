@@ -36,3 +36,16 @@ alone() {
   exec 9<"$root/script"
   flock -n 9 || { echo 'waiting for another script of this folder ...'; flock -w 900 9 || fail 'gave up after 15 minutes'; }
 }
+
+# compile_to FOLDER: src/ as JavaScript. Into a folder beside it first: a failed build leaves the old one as it was. `step` runs this without errexit.
+compile_to() {
+  local next
+  next=$(dirname "$1")/.next-$(basename "$1")
+  cd "$root" &&
+    rm -rf "$next" &&
+    node node_modules/typescript/bin/tsc -p tsconfig.build.json --outDir "$next" &&
+    (cd src && find . -type f ! -name '*.ts' -exec cp --parents -t "$next" {} +) &&
+    touch "$next/.built" &&
+    rm -rf "$1" &&
+    mv "$next" "$1"
+}
