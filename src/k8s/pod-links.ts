@@ -10,8 +10,8 @@ export interface PodLinksDeps {
   /** Reads Pods, before anything goes into one. */
   readonly api: ApiClient;
   readonly log: Log;
-  /** Of Sandpool, for the user agent. */
-  readonly version: string;
+  /** How Sandpool names itself. */
+  readonly agent: string;
   /** A link without an answer to two pings is dead; 15 s between them where unset. */
   readonly pingEveryMs?: number;
 }
@@ -24,10 +24,10 @@ export class PodLinks {
   readonly #open = new Map<string, Set<ChannelSocket>>();
   readonly #background = new Set<Promise<void>>();
 
-  constructor({ access, api, log, version, pingEveryMs }: PodLinksDeps) {
+  constructor({ access, api, log, agent, pingEveryMs }: PodLinksDeps) {
     this.api = api;
     this.log = log;
-    this.#terms = { access, agent: `sandpool/${version}`, ...(pingEveryMs === undefined ? {} : { pingEveryMs }) };
+    this.#terms = { access, agent, ...(pingEveryMs === undefined ? {} : { pingEveryMs }) };
   }
 
   /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */

@@ -1,20 +1,29 @@
 import type { Duplex } from 'node:stream';
-import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
+import type { ExecOutcome, ExecRequest, LogBatch, LogRequest, LogTail, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
 import { dialInPod } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
+import { PodLogs, type PodLogsDeps } from './pod-logs.ts';
 import type { PodTarget } from './pod-presence.ts';
 import { attachToPod } from './pod-terminal.ts';
 
+export interface PodStreamsDeps extends Omit<PodLinksDeps, 'agent'>, Pick<PodLogsDeps, 'silenceMs'> {
+  /** Of Sandpool, for the user agent. */
+  readonly version: string;
+}
+
 /**
  * What goes into Pods and comes out of them, as the methods of SandboxDriver promise it, for a Pod whose uid is known. That
- * uid is read right before; exec and port-forward can't make it a condition.
+ * uid is read right before; exec, port-forward and log can't make it a condition.
  */
 export class PodStreams {
   readonly #links: PodLinks;
+  readonly #logs: PodLogs;
 
-  constructor(deps: PodLinksDeps) {
-    this.#links = new PodLinks(deps);
+  constructor({ version, ...deps }: PodStreamsDeps) {
+    const agent = `sandpool/${version}`;
+    this.#links = new PodLinks({ ...deps, agent });
+    this.#logs = new PodLogs({ ...deps, agent });
   }
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
@@ -29,14 +38,24 @@ export class PodStreams {
     return dialInPod(this.#links, pod, port, signal);
   }
 
-  /** The Pod is no more: commands, terminals and connections into it end now, whether its kubelet says so or not. */
+  /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
+  logs(pod: PodTarget, request: LogRequest): Promise<LogTail> {
+    return this.#logs.tail(meant(pod, request.container), request);
+  }
+
+  followLogs(pod: PodTarget, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+    return this.#logs.follow(pod, after, signal);
+  }
+
+  /** The Pod is over: commands, terminals and connections into it end now, whether its kubelet says so or not, and logs soon. */
   gone(uid: string): void {
+    this.#logs.gone(uid);
     this.#links.cut(uid);
   }
 
   /** Cuts commands, terminals and connections. Resolves once what they ran has been ended, or can't be; at most some 15 s. */
   async stop(): Promise<void> {
-    await this.#links.stop();
+    await Promise.all([this.#links.stop(), this.#logs.stop()]);
   }
 }
 

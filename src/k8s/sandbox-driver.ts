@@ -13,6 +13,8 @@ import { ApiRefused } from './api-errors.ts';
 import { IdleLook } from './idle-look.ts';
 import { InstanceMirror, recordOf } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
+import type { PodTarget } from './pod-presence.ts';
+import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import { Reflector } from './reflector.ts';
 import { bornSandbox, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 import { sharedValues } from './shared-values.ts';
@@ -25,21 +27,8 @@ export interface KubernetesDriverDeps {
   readonly log: Log;
 }
 
-/** What a Pod's inside is reached by. */
-export interface PodStreams {
-  exec(pod: JoinedPod, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
-  attach(pod: JoinedPod, request: TerminalRequest): Promise<Terminal>;
-  logs(pod: JoinedPod, request: LogRequest): Promise<LogTail>;
-  followLogs(pod: JoinedPod, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
-  dial(pod: JoinedPod, port: number, signal: AbortSignal): Promise<Duplex>;
-}
-
-export interface JoinedPod {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly container: string;
-}
+/** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
+export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 const CATCH_UP_MS = 5_000;
 
@@ -73,7 +62,11 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     });
     this.#pods = new Reflector({
       ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
-      report: ({ type, record }) => { if (type === 'put') this.#mirror.putPod(record); else this.#mirror.dropPod(record.name, record.uid); },
+      report: ({ type, record }) => {
+        if (type === 'put') this.#mirror.putPod(record);
+        else this.#mirror.dropPod(record.name, record.uid);
+        if (type === 'gone' || record.vitals.kind === 'gone') deps.streams.gone(record.uid);
+      },
     });
     this.#idle = new IdleLook({ api: this.#soon, clock: deps.clock, mirror: this.#mirror, read: (stored) => this.#factOf(stored) });
   }
@@ -211,7 +204,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#report = () => {};
-    await Promise.all([this.#sandboxes.stop(), this.#pods.stop()]);
+    await Promise.all([this.#sandboxes.stop(), this.#pods.stop(), this.#deps.streams.stop()]);
   }
 
   /** The record, made now or found from an earlier attempt. */
@@ -287,6 +280,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       if (!isRefused(error, 404) && !isRefused(error, 409)) throw error;
     }
     this.#mirror.dropPod(name, uid);
+    this.#deps.streams.gone(uid);
   }
 
   #lookForPod(id: InstanceId): void {
@@ -299,7 +293,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     running.catch((error: unknown) => { if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background work failed'); });
   }
 
-  #joined(id: InstanceId, container: string | undefined): JoinedPod {
+  #joined(id: InstanceId, container: string | undefined): PodTarget {
     const pod = this.#mirror.pod(id);
     const first = Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
     const wanted = container ?? first;

@@ -14,7 +14,7 @@ import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
-const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused };
+const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused, gone: () => {}, stop: async () => {} };
 
 describe('sandboxes as Pods of a real API server', function () {
   this.timeout(90_000);

@@ -102,8 +102,8 @@ export class ControlPlane extends Cluster {
   }
 
   /** A line that the log of every container shows from now on. */
-  print(line: string, stream: 'stdout' | 'stderr' = 'stdout'): void {
-    appendFileSync(containerLog(this.#layout.folder), `${new Date().toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`);
+  print(line: string, { stream = 'stdout', time = new Date() }: { readonly stream?: 'stdout' | 'stderr'; readonly time?: Date } = {}): void {
+    appendFileSync(containerLog(this.#layout.folder), `${time.toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`);
   }
 
   /** Has port-forwards to this port of any pod lead to a port of 127.0.0.1. */

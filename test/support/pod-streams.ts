@@ -10,6 +10,7 @@ import { quietLog } from './quiet-log.ts';
 
 export interface StreamsTerms {
   readonly pingEveryMs?: number;
+  readonly silenceMs?: number;
   /** Without the proxy, which reads as fast as it can whatever its reader does. */
   readonly direct?: boolean;
 }
@@ -22,21 +23,21 @@ export class PodStreamsUnderTest {
   readonly #server: ApiServer;
   readonly #namespace: string;
 
-  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number }) {
-    const { access, proxy, pingEveryMs } = parts;
+  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number; readonly silenceMs: number }) {
+    const { access, proxy, pingEveryMs, silenceMs } = parts;
     this.#cluster = cluster;
     this.#namespace = namespace;
     this.proxy = proxy;
     this.#server = apiServer({ access, version: 'test' });
-    this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs });
+    this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs, silenceMs });
   }
 
-  static async start(cluster: Cluster, { pingEveryMs = 15_000, direct = false }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
+  static async start(cluster: Cluster, { pingEveryMs = 15_000, silenceMs = 120_000, direct = false }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
     const real = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
     const proxy = new FaultProxy({ host: real.server.hostname, port: Number(real.server.port) });
     const port = await proxy.start();
     const access = direct ? real : { ...real, server: new URL(`https://127.0.0.1:${port}`) };
-    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs });
+    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs, silenceMs });
   }
 
   /** A Pod that runs. */

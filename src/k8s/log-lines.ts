@@ -1,0 +1,49 @@
+import type { LogPiece } from './log-place.ts';
+
+const NEWLINE = 10;
+const SPACE = 32;
+/** A line that is longer is given in parts. */
+const LONGEST_TEXT = 64 << 10;
+const LONGEST_TIME = '2026-01-31T12:00:00.000000000+02:00'.length;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+
+/** Cuts what `GET …/log?timestamps=true` answers into lines. What has no time the container did not print, and is passed over. */
+export class LogLines {
+  #rest: Buffer = Buffer.alloc(0);
+  /** Of the line that is being read in parts; '' where it is passed over, undefined at the beginning of a line. */
+  #time: string | undefined;
+
+  push(chunk: Buffer): readonly LogPiece[] {
+    const pieces: LogPiece[] = [];
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE)) {
+      this.#cut(bytes.subarray(0, end), true, pieces);
+      bytes = bytes.subarray(end + 1);
+    }
+    if (bytes.length >= LONGEST_TEXT) {
+      this.#cut(bytes, false, pieces);
+      bytes = Buffer.alloc(0);
+    }
+    this.#rest = bytes;
+    return pieces;
+  }
+
+  #cut(bytes: Buffer, isWhole: boolean, pieces: LogPiece[]): void {
+    let text = bytes;
+    if (this.#time === undefined) {
+      const space = bytes.subarray(0, LONGEST_TIME + 1).indexOf(SPACE);
+      this.#time = space < 0 ? '' : utcOf(bytes.toString('latin1', 0, space));
+      text = bytes.subarray(space + 1);
+    }
+    if (this.#time !== '') pieces.push({ time: this.#time, text, partial: !isWhole });
+    if (isWhole) this.#time = undefined;
+  }
+}
+
+/** '' for what is no time. */
+const utcOf = (text: string): string => {
+  const [, seconds, fraction = '', zone] = TIME.exec(text) ?? [];
+  if (seconds === undefined || zone === undefined) return '';
+  const utc = zone === 'Z' ? seconds : new Date(`${seconds}${zone}`).toISOString().slice(0, seconds.length);
+  return `${utc}.${fraction.padEnd(9, '0')}Z`;
+};
