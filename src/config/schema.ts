@@ -50,9 +50,18 @@ const origin = z.string().refine((value) => {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
 }, 'must be an origin such as https://console.example.com, without a path');
 
+const redisUrl = z.string().refine((value) => {
+  const url = parseUrl(value);
+  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === '' && /^\/?$/.test(url.pathname);
+}, 'must be URLs such as rediss://redis.example.com:6379, without credentials');
+
 export const ConfigSchema = z.strictObject({
+  assembly: choice(['embedded', 'kubernetes'], 'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any number of replicas.'),
+  replica: label('Name of this replica in logs; a random ending is added. Unset: the host name.').optional(),
   listen: listener('Address and port that the REST API listens on.'),
   dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
+  secretsDir: path('Folder with the files pepper and admin.key, the same for every replica; read at the start, never written.').optional(),
+  shutdownDelay: duration(0, 60_000, 'How long a daemon that is told to stop says that it is not ready before it takes no more requests.'),
   templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
   logLevel: choice(['auto', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
   clusterId: label('Name of this cluster in paths and in a fleet.'),
@@ -119,6 +128,21 @@ export const ConfigSchema = z.strictObject({
     allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
       .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),
   }),
+  kubernetes: z.strictObject({
+    kubeconfig: path('How the API server is reached. Unset: as the service account of the Pod that the daemon runs in.').optional(),
+    context: z.string('must be text').min(1, 'must not be empty').max(253).optional().meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
+    runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
+    terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
+  }),
+  redis: z.strictObject({
+    urls: z.array(redisUrl, 'must be a list of URLs').max(16)
+      .meta({ description: 'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some nodes of a cluster.' }),
+    mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
+    username: z.string('must be text').min(1, 'must not be empty').max(128).optional().meta({ description: 'User of Redis.' }),
+    passwordFile: path('File with the password of Redis; read at the start.').optional(),
+    caFile: path('File (PEM) of who must have signed the certificate of Redis. Unset: whom Node trusts.').optional(),
+    prefix: label('With which every key in Redis begins, so that several services can share one.'),
+  }).refine((group) => group.mode === 'cluster' || group.urls.length <= 1, { path: ['urls'], error: 'must be one, unless redis.mode is cluster' }),
   endpoints: z.strictObject({
     mode: choice(['gateway', 'direct'], 'gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host\'s network.'),
   }),
@@ -127,6 +151,11 @@ export const ConfigSchema = z.strictObject({
     replicas: whole(0, 10_000, 'Its replicas.'),
     template: label('Its template.'),
   }),
+}).superRefine(({ assembly, secretsDir, redis }, context) => {
+  if (assembly === 'embedded') return;
+  const needed = `must be set where assembly is ${assembly}`;
+  if (secretsDir === undefined) context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });
+  if (redis.urls.length === 0) context.addIssue({ code: 'custom', path: ['redis', 'urls'], message: needed });
 });
 
 /** Durations in milliseconds; `dataDir` and `templatesDir` absolute. */
