@@ -22,11 +22,13 @@ export interface ProcessDeps {
   readonly exit: (code: number) => void;
   /** Calls back after so many ms; answers the way to call it off. */
   readonly after: (ms: number, due: () => void) => () => void;
+  /** How long the daemon waits by its settings before it stops; the deadline comes after it. */
+  readonly shutdownDelayMs: number;
   readonly onReady: (started: { readonly address: string; readonly firstStart: boolean }) => void;
   readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
 }
 
-/** How long an orderly stop may take, in ms. */
+/** How long an orderly stop may take after the delay, in ms. */
 export const STOP_DEADLINE_MS = 10_000;
 
 /**
@@ -42,8 +44,9 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   const asked = new Promise<void>((resolve) => { askToStop = resolve; });
   const armDeadline = (): void => {
     disarm();
-    disarm = deps.after(STOP_DEADLINE_MS, () => {
-      log.error({ deadlineMs: STOP_DEADLINE_MS }, 'stop took too long');
+    const deadlineMs = STOP_DEADLINE_MS + deps.shutdownDelayMs;
+    disarm = deps.after(deadlineMs, () => {
+      log.error({ deadlineMs }, 'stop took too long');
       deps.exit(1);
     });
   };

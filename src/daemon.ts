@@ -2,20 +2,22 @@ import { readFileSync } from 'node:fs';
 import { v7 } from 'uuid';
 import { EventFeed } from './actors/event-feed.ts';
 import { Supervisor } from './actors/supervisor.ts';
+import type { Assembly } from './assembly.ts';
 import type { Config } from './config.ts';
 import type { Log } from './contracts/log.ts';
 import { ControlServer } from './control/control-server.ts';
 import { policyOf } from './daemon-policy.ts';
 import type { RunnableDaemon } from './daemon-process.ts';
-import { openEmbedded, type Assembly } from './embedded-assembly.ts';
-import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { openEmbedded } from './embedded-assembly.ts';
 import { clientsOf } from './http/clients.ts';
 import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
+import { openKubernetes } from './kubernetes-assembly.ts';
 import { renderDefinition } from './model/render-definition.ts';
-import type { Caller, Tenant } from './model/tenant.ts';
+import type { Caller } from './model/tenant.ts';
+import { namespaceOf } from './namespaces.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authenticate } from './operations/authenticate.ts';
 import { claimedUnder, claimSandbox } from './operations/claim-sandbox.ts';
@@ -30,7 +32,7 @@ import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '.
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { loadTemplates } from './operations/load-templates.ts';
 import { openEndpoint } from './operations/open-endpoint.ts';
-import type { Operations } from './operations/operations.ts';
+import type { Operations, Readiness } from './operations/operations.ts';
 import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
 import { sandboxEvents } from './operations/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
@@ -42,15 +44,16 @@ import { createExecToken, openTerminal } from './operations/terminals.ts';
  * The composition root: which parts make a daemon is chosen here and nowhere else. `start` resolves once requests are
  * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
  */
-export const createDaemon = async (config: Config, log: Log): Promise<RunnableDaemon> => {
-  const parts = await openEmbedded(config, log);
+export const createDaemon = async (config: Config, process: { readonly log: Log; readonly replica: string }): Promise<RunnableDaemon> => {
+  const { log, replica } = process;
+  const parts = await ASSEMBLIES[config.assembly](config, process);
   const { clock, driver, coordination, history, records } = parts;
-  const pepper = readOrMakePepper(config.dataDir);
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
   const templates = new TemplateCatalog();
   const events = new EventFeed({ clock, log, history });
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7() });
-  const operations = operationsOf(config, log, { parts, pepper, apiKeys, templates, supervisor, events });
+  const life = { started: false, stopping: false };
+  const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
   const clients = clientsOf({ operations, clock, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, clusterId: config.clusterId });
@@ -67,39 +70,45 @@ export const createDaemon = async (config: Config, log: Log): Promise<RunnableDa
   return {
     failed: parts.failed,
     start: async () => {
+      await parts.start();
       await apiKeys.start();
       const firstStart = apiKeys.size === 0;
-      templates.fill(await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) }));
-      await parts.start();
+      await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) });
+      await records.templates.watch((change) => { templates.learn(change); });
       await supervisor.start();
       for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document));
       const { isolation, warnings } = driver.describe();
       for (const warning of warnings) log.warn({ isolation }, warning);
-      if (firstStart) await makeDefaultPool(config, supervisor, operations);
-      const tenant = defaultTenant(config);
-      await ensureFirstKeys({ dataDir: config.dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
+      if (firstStart && parts.makesDefaultPool) await makeDefaultPool(config, supervisor, operations);
+      await parts.ensureFirstKeys(apiKeys);
       await control.start();
       const { host, port } = await http.start(config.listen);
+      life.started = true;
       return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
     },
-    stop: () => stopAll({ parts, supervisor, events, http, terminals, gateway, control }),
+    stop: async () => {
+      life.stopping = true;
+      if (life.started) await new Promise<void>((resolve) => { clock.at(clock.now() + config.shutdownDelay, resolve); });
+      return await stopAll({ parts, supervisor, events, http, terminals, gateway, control });
+    },
   };
 };
 
 interface Parts {
   readonly parts: Assembly;
-  readonly pepper: Buffer;
+  readonly life: { readonly stopping: boolean };
+  readonly replica: string;
   readonly apiKeys: ApiKeyMirror;
   readonly templates: TemplateCatalog;
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
 }
 
-const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templates, supervisor, events }: Parts): Operations => {
-  const { clock, driver, coordination, history, records } = parts;
+const operationsOf = (config: Config, log: Log, { parts, life, apiKeys, templates, supervisor, events }: Parts): Operations => {
+  const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
     apiKeys, pepper, clock,
-    namespaceOf: (team: string) => namespaceOf(config, team),
+    namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
   };
@@ -137,10 +146,7 @@ const operationsOf = (config: Config, log: Log, { parts, pepper, apiKeys, templa
     listPools: listPools(common),
     updatePool: updatePool({ ...common, replicaLimit: config.quotas.replicas }),
     deletePool: deletePool(common),
-    readiness: () => {
-      const { ready, warnings, isolation } = driver.describe();
-      return { ready, problems: ready ? [] : ['sandboxes: the spawner is away'], warnings, isolation };
-    },
+    readiness: () => readinessOf(parts, life.stopping),
   };
 };
 
@@ -170,14 +176,24 @@ const httpDate = (timestamp: string | undefined): string | undefined => (timesta
 const STOP_GRACE_MS = 3_000;
 /** Whose images are made ready at the start. */
 const TEMPLATE_LIMIT = 256;
-const namespaceOf = (config: Config, team: string): string => config.namespacePattern.replaceAll('{team}', team);
 
-const defaultTenant = (config: Config): Tenant => ({ namespace: namespaceOf(config, 'default'), team: 'default', user: 'default' });
+const ASSEMBLIES: Readonly<Record<Config['assembly'], (config: Config, process: { readonly log: Log; readonly replica: string }) => Promise<Assembly>>> = {
+  embedded: openEmbedded,
+  kubernetes: openKubernetes,
+};
+
+/** Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent here any more. */
+const readinessOf = ({ driver, coordination, problems: problemsOf }: Assembly, stopping: boolean): Readiness => {
+  const { isolation, problems, warnings } = driver.describe();
+  const shared = coordination.describe();
+  const all = [...(stopping ? ['the daemon is about to stop'] : []), ...problems.map((problem) => `sandboxes: ${problem}`), ...problemsOf()];
+  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
+};
 
 /** The pool that the first start makes; one that an earlier, interrupted first start made already is left as it is. */
 const makeDefaultPool = async (config: Config, supervisor: Supervisor, operations: Operations): Promise<void> => {
   const { name, replicas, template } = config.defaultPool;
-  const caller: Caller = { ...defaultTenant(config), role: 'user', keyId: 'first-start' };
+  const caller: Caller = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default', role: 'user', keyId: 'first-start' };
   if (supervisor.pools.index.uidOf(caller.namespace, name) !== undefined) return;
   await operations.createPool(caller, { name, replicas, templateName: template, labels: {}, annotations: {} });
 };

@@ -1,15 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Assembly } from './assembly.ts';
 import type { Config } from './config.ts';
-import type { Clock } from './contracts/clock.ts';
-import type { Coordination } from './contracts/coordination.ts';
-import type { History } from './contracts/history.ts';
 import type { Log } from './contracts/log.ts';
-import type { RecordStore } from './contracts/record-store.ts';
-import type { SandboxDriver } from './contracts/sandbox-driver.ts';
-import type { TemplateSource } from './contracts/template-source.ts';
 import { sqliteAnswerRows } from './embedded/answer-rows.ts';
 import { embeddedBackup } from './embedded/backup.ts';
 import { inProcessCoordination } from './embedded/coordination.ts';
@@ -22,31 +16,17 @@ import { KeptAnswers } from './embedded/kept-answers.ts';
 import { EmbeddedSandboxDriver } from './embedded/sandbox-driver.ts';
 import { sqliteInstanceRecords } from './embedded/sqlite-instance-records.ts';
 import { templateFolder } from './embedded/template-folder.ts';
-
-/** What stands below the supervisor: one implementation of each contract. */
-export interface Assembly {
-  readonly clock: Clock;
-  readonly driver: SandboxDriver;
-  readonly records: RecordStore;
-  readonly history: History;
-  readonly coordination: Coordination;
-  readonly templates: TemplateSource;
-  /** A gzipped tar of what a new data folder needs to begin with. */
-  readonly backup: (signal: AbortSignal) => Promise<Readable>;
-  /** Settles when a part can't go on and the daemon must start again, with the cause. */
-  readonly failed: Promise<Error>;
-  start(): Promise<void>;
-  /** In order, and as far as it was started; may be repeated. */
-  stop(): Promise<void>;
-}
+import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { namespaceOf } from './namespaces.ts';
 
 /** Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth. Rejects where the data folder is in use. */
-export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> => {
+export const openEmbedded = async (config: Config, { log, replica }: { readonly log: Log; readonly replica: string }): Promise<Assembly> => {
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
   try {
+    const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock });
     const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
     const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log });
@@ -67,9 +47,15 @@ export const openEmbedded = async (config: Config, log: Log): Promise<Assembly> 
       },
     });
     return {
-      clock, driver, history,
+      clock, driver, history, pepper,
+      ensureFirstKeys: async (apiKeys) => {
+        const tenant = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default' };
+        await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
+      },
+      makesDefaultPool: true,
+      problems: () => [],
       records: sqliteRecordStore(database, log),
-      coordination: inProcessCoordination(clock, answers),
+      coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),
       backup: embeddedBackup({ database, dataDir, clock }),
       failed: database.failed,

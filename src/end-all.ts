@@ -16,7 +16,7 @@ const DEADLINE_MS = 30_000;
 export const endAll = async (argvOptions: NamedTexts, log: Log): Promise<number> => {
   const { config } = loadConfig({ argvOptions });
   // Nothing is started, so bubblewrap may be missing.
-  const parts = await openEmbedded({ ...config, isolation: 'none' }, log);
+  const parts = await openEmbedded({ ...config, isolation: 'none' }, { log, replica: 'local' });
   try {
     await parts.start();
     // Without pools every unclaimed instance is a leftover, and is retired as one.

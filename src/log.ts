@@ -3,7 +3,7 @@ import type { Log } from './contracts/log.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** The process's log: JSON lines, each with `level`, `time` (ISO 8601, UTC), the fields, and the event as `msg`. */
+/** The process's log: JSON lines, each with `level`, `time` (ISO 8601, UTC), what every line has, the fields, and the event as `msg`. */
 export interface ProcessLog extends Log {
   /** Writes out what is still in memory, before the process ends. */
   flush(): void;
@@ -14,10 +14,10 @@ export interface ProcessLog extends Log {
  * than the daemon held up. Secrets are blanked twice: fields by their name, down to the third level, and API keys
  * wherever they stand.
  */
-export const createLog = (level: LogLevel, destination: DestinationStream & { flushSync?: () => void } = standardError()): ProcessLog => {
+export const createLog = (level: LogLevel, always: Readonly<Record<string, string>> = {}, destination: DestinationStream & { flushSync?: () => void } = standardError()): ProcessLog => {
   const logger = pino({
     level,
-    base: null,
+    base: always,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigFaults, dataDirFrom, loadConfig, type NamedTexts } from './config.ts';
 import { environment } from './config/environment.ts';
@@ -22,7 +24,8 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
     process.exitCode = 1;
     return;
   }
-  const log = createLog(config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel);
+  const replica = `${config.replica ?? hostname()}-${randomBytes(3).toString('hex')}`;
+  const log = createLog(config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel, { replica });
   const exit = (code: number): never => {
     log.flush();
     process.exit(code);
@@ -35,19 +38,20 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   process.on('uncaughtException', crash('uncaught exception'));
   process.on('unhandledRejection', crash('unhandled rejection'));
   process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
-  exit(await run(config, log, exit));
+  exit(await run(config, { log, replica, exit }));
 };
 
-const run = async (config: Config, log: ProcessLog, exit: (code: number) => never): Promise<number> => {
+const run = async (config: Config, { log, replica, exit }: { readonly log: ProcessLog; readonly replica: string; readonly exit: (code: number) => never }): Promise<number> => {
   const { dataDir } = config;
   try {
-    const daemon = await createDaemon(config, log);
+    const daemon = await createDaemon(config, { log, replica });
     daemon.failed.then((error: Error) => { process.stderr.write(`Sandpool stops: ${error.message}\n`); }, () => undefined);
     let startUp: StartUp | undefined;
     return await runDaemon(daemon, {
       log,
       exit,
       signals: process,
+      shutdownDelayMs: config.shutdownDelay,
       after: (ms, due) => {
         const timer = setTimeout(due, ms);
         return () => { clearTimeout(timer); };
@@ -91,6 +95,7 @@ const startUpOf = (config: Config, address: string): StartUp => ({
   command: fileURLToPath(new URL('../bin/sandpool', import.meta.url)),
   workingDir: process.cwd(),
   poolName: config.defaultPool.name,
+  ...(config.secretsDir === undefined ? {} : { secretsDir: config.secretsDir }),
 });
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

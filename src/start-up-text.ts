@@ -9,10 +9,13 @@ export interface StartUp {
   readonly command: string;
   readonly workingDir: string;
   readonly poolName: string;
+  /** Where the admin key lies, of a replica that was given its secrets. */
+  readonly secretsDir?: string;
 }
 
-/** What a person reads once the daemon is ready: the address, the key files, three lines to try. */
+/** What a person reads once the daemon is ready: the address, the key files, some lines to try. */
 export const readyText = (startUp: StartUp): string => {
+  if (startUp.secretsDir !== undefined) return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
   const sandpool = commandOf(startUp);
   const keys = join(startUp.dataDir, 'keys');
   return [
@@ -27,10 +30,18 @@ export const readyText = (startUp: StartUp): string => {
   ].join('\n');
 };
 
+const replicaText = (address: string, adminKey: string): string => [
+  '',
+  `Sandpool is ready at ${address}`,
+  `Admin key: ${adminKey}. A key for a user of a team, whose namespace must be there:`,
+  `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
+  '',
+].join('\n');
+
 /** What a person reads when the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
-  sandboxesLeft === 0
-    ? 'Sandpool has stopped; no sandbox is left.\n'
+  sandboxesLeft === 0 || startUp.secretsDir !== undefined
+    ? `Sandpool has stopped; ${sandboxesLeft === 0 ? 'no sandbox is left' : 'the sandboxes go on'}.\n`
     : `Sandpool has stopped; ${sandboxesLeft} ${sandboxesLeft === 1 ? 'sandbox is' : 'sandboxes are'} left and will be found again. To end them: ${commandOf(startUp)} stop --all\n`;
 
 const commandOf = ({ command, workingDir, dataDir, usualDataDir }: StartUp): string => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Action, ServiceAction } from './action.ts';
 import { type Actions, COMMANDS, type CommandEntry } from './command-table.ts';
@@ -6,6 +5,7 @@ import type { ConnectionOptions } from './connection.ts';
 import { type CliContext, print, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
+import { version } from '../version.ts';
 
 const FAILED = 1;
 
@@ -78,9 +78,3 @@ Examples:
 `;
 
 const withMembers = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(withMembers)];
-
-const version = (): string => {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : 'unknown';
-};
-

@@ -80,6 +80,8 @@ export interface Leases {
   leave(): void;
   /** The live replicas, this one among them, as last seen; sorted. */
   replicas(): readonly string[];
+  /** Who said that it holds which shard, as last seen; a shard that nobody holds is left out. */
+  holders(): ReadonlyMap<number, string>;
 }
 
 /** For whom a request under an Idempotency-Key is kept, and for how long from now. */

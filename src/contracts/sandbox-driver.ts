@@ -228,8 +228,9 @@ export interface ProbeOutcome {
 }
 
 export interface DriverDescription {
-  /** `cgroup-v2`, `cgroup-v1`, `prlimit` or `none`; `unknown` while not ready. */
+  /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
   readonly warnings: readonly string[];
-  readonly ready: boolean;
+  /** What keeps it from its work now, one sentence each; empty when all is well. */
+  readonly problems: readonly string[];
 }

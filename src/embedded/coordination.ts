@@ -12,7 +12,7 @@ import { tenantKey, type Tenant } from '../model/tenant.ts';
  * Coordination for the one replica there is: in memory, gone with the process, but for the answers that are kept. Usage is
  * restored from the records by whoever starts it.
  */
-export const inProcessCoordination = (clock: Clock, answers: KeptAnswers): Coordination => {
+export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replica = 'local'): Coordination => {
   const tokens = new TokenDrawer(clock);
   const activity = new ActivityMarks(clock);
   const windows = new RateWindows(clock);
@@ -36,7 +36,8 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers): Coord
     },
     giveUp: async () => undefined,
     leave: () => undefined,
-    replicas: () => ONLY_REPLICA,
+    replicas: () => [replica],
+    holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, replica])),
     describe: () => ({ problems: [], warnings: [] }),
   };
 };
@@ -51,7 +52,6 @@ interface Usage {
 }
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
-const ONLY_REPLICA: readonly string[] = ['local'];
 
 /** A reservation is known by its process alone, so there is never one to settle. */
 const inProcessQuotas = (): Quotas => {

@@ -90,7 +90,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   describe(): DriverDescription {
     const hello = this.#client.hello;
-    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], ready: hello !== undefined };
+    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems: hello ? [] : ['the spawner is away'] };
   }
 
   /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */

@@ -72,7 +72,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   describe(): DriverDescription {
-    return { isolation: 'pod', warnings: [], ready: this.#sandboxes.stale === undefined && this.#pods.stale === undefined };
+    const problems = [['sandboxes', this.#sandboxes.stale], ['Pods', this.#pods.stale]].flatMap(([kind, stale]) => (stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`]));
+    return { isolation: 'pod', warnings: [], problems };
   }
 
   async watch(report: (fact: InstanceFact) => void): Promise<void> {

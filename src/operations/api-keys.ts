@@ -126,6 +126,11 @@ export class ApiKeyMirror {
     return created;
   }
 
+  /** With what it says now, in place of what the mirror shows. Rejects with RecordConflict where somebody changed it meanwhile. */
+  async renew(record: ApiKeyRecord): Promise<void> {
+    this.#add(await this.#store.update(record));
+  }
+
   /** Reads a key that the mirror doesn't show yet; at most once in 250 ms for all who bring it. */
   async lookUp(keyId: string): Promise<void> {
     const record = await this.#reads.read(keyId);
@@ -184,7 +189,8 @@ const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issu
 
 const tooManyKeys = (limit: number): Refusal => new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
 
-const hashOf = (secret: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(secret).digest();
+/** What of a secret is stored. */
+export const hashOf = (secret: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(secret).digest();
 
 /** Even over all 62 characters: bytes from 248 up are thrown again. */
 const randomBase62 = (length: number): string => {

@@ -1,11 +1,13 @@
+import type { RecordChange } from '../contracts/record-store.ts';
 import type { TemplateRecord } from '../model/template.ts';
 
-/** The templates in memory, as they were read at start. */
+/** The templates in memory, as the store last told of them. */
 export class TemplateCatalog {
   readonly #byName = new Map<string, TemplateRecord>();
 
-  fill(records: readonly TemplateRecord[]): void {
-    for (const record of records) this.#byName.set(record.name, record);
+  learn({ kind, record }: RecordChange<TemplateRecord>): void {
+    if (kind === 'put') this.#byName.set(record.name, record);
+    else this.#byName.delete(record.name);
   }
 
   get(name: string): TemplateRecord | undefined { return this.#byName.get(name); }

@@ -28,8 +28,6 @@ export interface RedisCoordination {
   readonly coordination: Coordination;
   /** ms since the epoch by Redis' clock; undefined while it was never asked. */
   readonly time: () => number | undefined;
-  /** Who said that it holds which shard, as last seen. */
-  readonly holders: () => ReadonlyMap<number, string>;
   /** Connects, and goes on trying where that fails; leases are taken from then on. Never rejects. */
   readonly start: () => Promise<void>;
   /** Writes what is left, gives up nothing that is held: that is the supervisor's to do before. Never rejects. */
@@ -59,6 +57,7 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
     giveUp: (...call) => leases.giveUp(...call),
     leave: (...call) => leases.leave(...call),
     replicas: (...call) => leases.replicas(...call),
+    holders: () => leases.holders(),
     openRequest: (...call) => requests.openRequest(...call),
     keepAnswer: (...call) => requests.keepAnswer(...call),
     giveUpRequest: (...call) => requests.giveUpRequest(...call),
@@ -73,7 +72,6 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
   return {
     coordination,
     time: () => link.time.now(),
-    holders: () => leases.holders(),
     start: async () => {
       await Promise.all([link.start(), leaseLink.start()]);
       await Promise.all([activity.start(), health.start()]);

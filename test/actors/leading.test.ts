@@ -37,6 +37,7 @@ class HandMadeLeases implements Leases {
   async giveUp(shard: number): Promise<void> { this.givenUp.push(shard); }
   leave(): void { this.left = true; }
   replicas(): readonly string[] { return ['one']; }
+  holders(): ReadonlyMap<number, string> { return new Map(); }
 }
 
 describe('leading', () => {

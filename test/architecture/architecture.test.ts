@@ -15,18 +15,20 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'redis': ['contracts', 'model'],
   'client': ['model'],
   'control': ['contracts'],
-  'cli': ['client', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor'],
+  'cli': ['client', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor', 'version.ts'],
   'config': ['model'],
   'config.ts': ['config'],
   'log.ts': ['contracts'],
   'daemon-note.ts': [],
+  'version.ts': [],
+  'namespaces.ts': [],
   'daemon-process.ts': ['contracts'],
   'start-up-text.ts': [],
   'main.ts': ['config', 'config.ts', 'daemon.ts', 'daemon-note.ts', 'daemon-process.ts', 'log.ts', 'start-up-text.ts'],
 };
 
 /** The composition root and what it is made of: all parts but those that sit on top of it. */
-const COMPOSITION = ['doctor', 'daemon.ts', 'daemon-policy.ts', 'embedded-assembly.ts', 'end-all.ts', 'first-start.ts'];
+const COMPOSITION = ['doctor', 'assembly.ts', 'daemon.ts', 'daemon-policy.ts', 'embedded-assembly.ts', 'end-all.ts', 'first-start.ts', 'kubernetes-assembly.ts', 'shared-secrets.ts'];
 const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 
 /** What the command line loads only when it is asked to: the daemon's own code. */

@@ -36,6 +36,7 @@ describe("the daemon's process", () => {
         deadlines.set(ms, due);
         return () => { deadlines.delete(ms); };
       },
+      shutdownDelayMs: 0,
       onReady: ({ address }) => {
         happened.push(`ready ${address}`);
         process.emit('ready');

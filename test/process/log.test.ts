@@ -6,7 +6,7 @@ const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST
 describe('the log', () => {
   const logged = (write: (log: ReturnType<typeof createLog>) => void, level: LogLevel = 'info'): string[] => {
     const lines: string[] = [];
-    write(createLog(level, { write: (line) => { lines.push(line); } }));
+    write(createLog(level, {}, { write: (line) => { lines.push(line); } }));
     return lines;
   };
 

@@ -34,7 +34,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];
-  description: DriverDescription = { isolation: 'fake', warnings: [], ready: true };
+  description: DriverDescription = { isolation: 'fake', warnings: [], problems: [] };
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
   /** What probes show. */

@@ -41,8 +41,8 @@ describe('isolation none', function () {
   });
 
   it('is warned of in what readiness shows', () => {
-    const { isolation, warnings, ready } = spawned.driver.describe();
-    expect([isolation, ready]).to.deep.equal(['none', true]);
+    const { isolation, warnings, problems } = spawned.driver.describe();
+    expect([isolation, problems]).to.deep.equal(['none', []]);
     expect(warnings.some((warning) => warning.startsWith(NOT_ISOLATED))).to.equal(true);
   });
 
@@ -116,7 +116,7 @@ describe('isolation none', function () {
     await spawned.sh(id, 'echo kept > ~/file');
     const spawner = spawned.spawnerPid();
     process.kill(spawner, 'SIGKILL');
-    await eventually(() => ![0, spawner].includes(spawned.spawnerPid()) && spawned.driver.describe().ready, 'another spawner is there');
+    await eventually(() => ![0, spawner].includes(spawned.spawnerPid()) && spawned.driver.describe().problems.length === 0, 'another spawner is there');
     expect(isAlive(running.init)).to.equal(true);
     expect(await spawned.sh(id, 'cat ~/file')).to.equal('kept\n');
     await ended(id, revision);

@@ -34,7 +34,7 @@ describe('what outlives whom', function () {
     process.kill(killed, 'SIGKILL');
     await eventually(() => (readProcessStat(killed)?.state ?? 'Z') === 'Z', 'the spawner is dead');
   };
-  const backUp = (): Promise<void> => eventually(() => spawned.driver.describe().ready && ![0, killed].includes(spawned.spawnerPid()), 'another is connected');
+  const backUp = (): Promise<void> => eventually(() => spawned.driver.describe().problems.length === 0 && ![0, killed].includes(spawned.spawnerPid()), 'another is connected');
 
   it('adopts what runs when the spawner was killed, and goes on as before', async () => {
     const { id } = await spawned.launched();

@@ -1,0 +1,35 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from './contracts/clock.ts';
+import type { Coordination } from './contracts/coordination.ts';
+import type { History } from './contracts/history.ts';
+import type { RecordStore } from './contracts/record-store.ts';
+import type { SandboxDriver } from './contracts/sandbox-driver.ts';
+import type { TemplateSource } from './contracts/template-source.ts';
+import type { ApiKeyMirror } from './operations/api-keys.ts';
+
+/** What stands below the supervisor: one implementation of each contract, and what goes with it. */
+export interface Assembly {
+  readonly clock: Clock;
+  readonly driver: SandboxDriver;
+  readonly records: RecordStore;
+  readonly history: History;
+  readonly coordination: Coordination;
+  /** What is taken over into the records at the start. */
+  readonly templates: TemplateSource;
+  /** Of the API keys' hashes. */
+  readonly pepper: Buffer;
+  /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
+  readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
+  /** Whether a first start makes a pool, for whoever tries it. */
+  readonly makesDefaultPool: boolean;
+  /** A gzipped tar of what a new data folder needs to begin with. */
+  readonly backup: (signal: AbortSignal) => Promise<Readable>;
+  /** What keeps this replica from its work besides what driver and coordination say, one sentence each. */
+  readonly problems: () => readonly string[];
+  /** Settles when a part can't go on and the daemon must start again, with the cause. */
+  readonly failed: Promise<Error>;
+  /** Before anything is asked of the parts. */
+  start(): Promise<void>;
+  /** In order, and as far as it was started; may be repeated. */
+  stop(): Promise<void>;
+}

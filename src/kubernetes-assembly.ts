@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import type { Assembly } from './assembly.ts';
+import type { Config } from './config.ts';
+import type { Log } from './contracts/log.ts';
+import { apiServer } from './k8s/api-client.ts';
+import { type AccessSource, readClusterAccess } from './k8s/cluster-access.ts';
+import { PodStreams } from './k8s/pod-streams.ts';
+import { KubernetesRecordStore } from './k8s/record-store.ts';
+import { KubernetesSandboxDriver } from './k8s/sandbox-driver.ts';
+import { ServerClock } from './k8s/server-clock.ts';
+import { usageRecords } from './k8s/usage-records.ts';
+import { namespaceOf, teamOf } from './namespaces.ts';
+import { redisCoordination } from './redis/coordination.ts';
+import { RedisHistory } from './redis/history.ts';
+import type { RedisSettings } from './redis/settings.ts';
+import { ensureAdminKey, readSharedSecrets } from './shared-secrets.ts';
+import { version } from './version.ts';
+
+/**
+ * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is shared and short-lived.
+ * Rejects where the configuration can't be used or the API server does not answer.
+ */
+export const openKubernetes = async (config: Config, { log, replica }: { readonly log: Log; readonly replica: string }): Promise<Assembly> => {
+  const secrets = readSharedSecrets(config.secretsDir ?? '');
+  const settings = redisSettings(config.redis);
+  const access = await readClusterAccess(accessSource(config.kubernetes), log);
+  const clock = new ServerClock();
+  const api = apiServer({ access, version: version(), clock });
+  const background = api.lane('background');
+  await background.get('/version').catch(async (error: unknown) => { // from here on it is known what time it is
+    await api.close();
+    throw new Error(`the API server at ${access.server.origin} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  });
+  const streams = new PodStreams({ access, api: background, log, version: version() });
+  const driver = new KubernetesSandboxDriver({
+    api, streams, clock, log,
+    pods: { runAsUser: config.kubernetes.runAsUser, terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000) },
+  });
+  const records = new KubernetesRecordStore({
+    api, log, now: () => clock.now(), check: (definition) => { driver.check(definition); }, teamOf: (namespace) => teamOf(config.namespacePattern, namespace),
+  });
+  const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), clock, log });
+  const history = new RedisHistory({ settings, clock, log, retentionMs: config.history.retention });
+  return {
+    clock, driver, records, history,
+    coordination: redis.coordination,
+    templates: { read: async () => [] },
+    pepper: secrets.pepper,
+    ensureFirstKeys: async (apiKeys) => {
+      const tenant = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default' };
+      await ensureAdminKey({ apiKeys, secrets, clock, lifetimeMs: config.keys.maxLifetime, tenant });
+    },
+    makesDefaultPool: false,
+    backup: async () => { throw new Error('on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis'); },
+    problems: () => records.problems,
+    failed: new Promise<Error>(() => undefined),
+    start: async () => {
+      await Promise.all([redis.start(), history.start(), records.start()]);
+    },
+    stop: async () => {
+      await driver.stop();
+      await streams.stop();
+      await records.stop();
+      await redis.stop();
+      await history.stop();
+      await api.close();
+    },
+  };
+};
+
+const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource =>
+  ({ ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) });
+
+const redisSettings = ({ urls, mode, username, passwordFile, caFile, prefix }: Config['redis']): RedisSettings => ({
+  urls, cluster: mode === 'cluster', prefix,
+  ...(username === undefined ? {} : { username }),
+  ...(passwordFile === undefined ? {} : { password: readFileSync(passwordFile, 'utf8').trim() }),
+  ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
+});

@@ -1,0 +1,15 @@
+/** Namespaces of teams by `namespacePattern`, in which {team} stands for the team's name. */
+
+export const namespaceOf = (pattern: string, team: string): string => pattern.replaceAll('{team}', team);
+
+/** Undefined where the pattern makes no such namespace. */
+export const teamOf = (pattern: string, namespace: string): string | undefined => {
+  const [before = '', after = ''] = [pattern.slice(0, pattern.indexOf('{team}')), pattern.slice(pattern.indexOf('{team}') + '{team}'.length)];
+  if (!namespace.startsWith(before)) return undefined;
+  // The pattern may name the team more than once; each length of it is tried.
+  for (let length = 1; length <= namespace.length - before.length; length += 1) {
+    const team = namespace.slice(before.length, before.length + length);
+    if (before + team + after.replaceAll('{team}', team) === namespace) return team;
+  }
+  return undefined;
+};

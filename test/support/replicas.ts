@@ -1,0 +1,188 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH } from '../../src/model/api-key-text.ts';
+import { readDaemonNote } from '../../src/daemon-note.ts';
+import type { RedisSettings } from '../../src/redis/settings.ts';
+import type { Cluster } from './control-plane/cluster.ts';
+import { installCustomResources } from './custom-resources.ts';
+import { HttpClient } from './http-client.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const READY_MS = 30_000;
+const KEPT_OUTPUT = 4 * 2 ** 20;
+
+export interface ReplicasOptions {
+  readonly cluster: Cluster;
+  readonly redis: RedisSettings;
+  /** How many; 3 unless told. */
+  readonly count?: number;
+  /** Settings by variable, of all. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What one replica is given for itself; for links with faults, and for a clock of its own. */
+export interface ReplicaOwn {
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port. */
+export class Replica {
+  readonly name: string;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #folder: string;
+  #process: ChildProcess | undefined;
+  #out = '';
+  #err = '';
+  #port = 0;
+
+  constructor(name: string, env: Readonly<Record<string, string>>) {
+    this.name = name;
+    this.#env = env;
+    this.#folder = mkdtempSync(join(tmpdir(), `sandpool-${name}-`));
+  }
+
+  get port(): number { return this.#port; }
+  get pid(): number | undefined { return this.#process?.pid; }
+  get isRunning(): boolean { return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null; }
+  /** What it logged lately. */
+  get log(): string { return this.#err; }
+
+  /** Resolves once it is ready; rejects with what it said where it is not within half a minute. */
+  async start(own: ReplicaOwn = {}): Promise<void> {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--config', join(ROOT, 'config/kubernetes.yaml')], {
+      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'] ?? '', HOME: this.#folder, SANDPOOL_DATA_DIR: this.#folder, SANDPOOL_REPLICA: this.name,
+        SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`, SANDPOOL_LOG_LEVEL: 'info', SANDPOOL_SHUTDOWN_DELAY: '0s', ...this.#env, ...own.env,
+      },
+    });
+    this.#process = child;
+    this.#out = '';
+    child.stdout.on('data', (chunk: Buffer) => { this.#out += chunk.toString(); });
+    child.stderr.on('data', (chunk: Buffer) => { this.#err = (this.#err + chunk.toString()).slice(-KEPT_OUTPUT); });
+    const deadline = performance.now() + READY_MS;
+    while (!this.#out.includes('Sandpool is ready')) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(`${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.#err.slice(-4_000)}`);
+      }
+      const signal = AbortSignal.timeout(1_000);
+      await Promise.race([once(child.stdout, 'data', { signal }), once(child, 'exit', { signal })]).catch(() => undefined);
+    }
+    this.#port = Number(new URL(readDaemonNote(this.#folder)?.address ?? '').port);
+  }
+
+  client(key: string): HttpClient { return new HttpClient(this.#port, key); }
+
+  signal(name: NodeJS.Signals): void { this.#process?.kill(name); }
+
+  async kill(): Promise<void> { await this.#end('SIGKILL'); }
+
+  /** As an orchestrator does; answers the exit code. */
+  async stop(): Promise<number | null> { return await this.#end('SIGTERM'); }
+
+  remove(): void { rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }); }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, 'exit');
+    child.kill('SIGCONT');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+}
+
+/** Replicas of one service as processes of the built daemon, on a cluster and Redis that the test started. */
+export class Replicas {
+  readonly list: readonly Replica[];
+  readonly adminKey: string;
+  /** The team's namespace is this and the team's name. */
+  readonly namespacePrefix: string;
+  readonly #cluster: Cluster;
+  readonly #secretsDir: string;
+
+  private constructor({ cluster, redis, count = 3, env = {} }: ReplicasOptions) {
+    this.#cluster = cluster;
+    this.namespacePrefix = `test-${randomBytes(3).toString('hex')}-`;
+    this.#secretsDir = mkdtempSync(join(tmpdir(), 'sandpool-secrets-'));
+    this.adminKey = formatApiKey({ keyId: randomText(KEY_ID_LENGTH), secret: randomText(KEY_SECRET_LENGTH) });
+    writeFileSync(join(this.#secretsDir, 'pepper'), randomBytes(32).toString('hex'), { mode: 0o600 });
+    writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
+    const settings = {
+      SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'), SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s', SANDPOOL_SECRETS_DIR: this.#secretsDir,
+      SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`, ...redisEnv(redis, this.#secretsDir), ...env,
+    };
+    this.list = Array.from({ length: count }, (_, n) => new Replica(`replica-${n}`, settings));
+  }
+
+  /** Resolves once all are ready. */
+  static async start(options: ReplicasOptions): Promise<Replicas> {
+    await installCustomResources(options.cluster);
+    const replicas = new Replicas(options);
+    try {
+      await options.cluster.namespace(replicas.namespaceOf('default'));
+      await Promise.all(replicas.list.map((replica) => replica.start()));
+      return replicas;
+    } catch (error) {
+      await replicas.stop();
+      throw error;
+    }
+  }
+
+  replica(index: number): Replica {
+    const replica = this.list[index];
+    if (!replica) throw new Error(`there is no replica ${index}`);
+    return replica;
+  }
+
+  namespaceOf(team: string): string { return `${this.namespacePrefix}${team}`; }
+
+  /** The key of a new user of the team, whose namespace is made where it is missing. */
+  async tenant(team: string, user: string): Promise<string> {
+    await this.#cluster.namespace(this.namespaceOf(team));
+    const client = this.replica(0).client(this.adminKey);
+    const { json, text } = await client.post('/admin/api-keys', { team, user });
+    client.close();
+    if (json.apiKey === undefined) throw new Error(`no key was made: ${text}`);
+    return json.apiKey;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.list.map((replica) => replica.stop()));
+    for (const replica of this.list) replica.remove();
+    rmSync(this.#secretsDir, { recursive: true, force: true });
+  }
+}
+
+/** A template for Pods that do nothing, for whoever needs one. */
+export const aPodTemplate = (name: string, part: object = {}): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  spec: {
+    containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', command: ['sleep', 'infinity'], resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } } }],
+    ...part,
+  },
+});
+
+const redisEnv = ({ urls, cluster, username, password, ca, prefix }: RedisSettings, folder: string): Readonly<Record<string, string>> => {
+  mkdirSync(folder, { recursive: true });
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
+  };
+  return {
+    SANDPOOL_REDIS_URLS: urls.join(','), SANDPOOL_REDIS_MODE: cluster ? 'cluster' : 'standalone', SANDPOOL_REDIS_PREFIX: prefix,
+    ...(username === undefined ? {} : { SANDPOOL_REDIS_USERNAME: username }),
+    ...(password === undefined ? {} : { SANDPOOL_REDIS_PASSWORD_FILE: file('redis.password', password) }),
+    ...(ca === undefined ? {} : { SANDPOOL_REDIS_CA_FILE: file('redis.ca', ca) }),
+  };
+};
+
+const randomText = (length: number): string => Array.from(randomBytes(length), (byte) => BASE62.charAt(byte % 62)).join('');
