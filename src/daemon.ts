@@ -30,6 +30,7 @@ import { getSandbox } from './operations/get-sandbox.ts';
 import { isReady } from './operations/is-ready.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
+import { listShards } from './operations/list-shards.ts';
 import { loadTemplates } from './operations/load-templates.ts';
 import { openEndpoint } from './operations/open-endpoint.ts';
 import type { Operations, Readiness } from './operations/operations.ts';
@@ -104,7 +105,7 @@ interface Parts {
   readonly events: EventFeed;
 }
 
-const operationsOf = (config: Config, log: Log, { parts, life, apiKeys, templates, supervisor, events }: Parts): Operations => {
+const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys, templates, supervisor, events }: Parts): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
     apiKeys, pepper, clock,
@@ -146,6 +147,7 @@ const operationsOf = (config: Config, log: Log, { parts, life, apiKeys, template
     listPools: listPools(common),
     updatePool: updatePool({ ...common, replicaLimit: config.quotas.replicas }),
     deletePool: deletePool(common),
+    shards: listShards({ ...common, replica }),
     readiness: () => readinessOf(parts, life.stopping),
   };
 };

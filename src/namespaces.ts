@@ -4,7 +4,8 @@ export const namespaceOf = (pattern: string, team: string): string => pattern.re
 
 /** Undefined where the pattern makes no such namespace. */
 export const teamOf = (pattern: string, namespace: string): string | undefined => {
-  const [before = '', after = ''] = [pattern.slice(0, pattern.indexOf('{team}')), pattern.slice(pattern.indexOf('{team}') + '{team}'.length)];
+  const at = pattern.indexOf('{team}');
+  const [before, after] = [pattern.slice(0, at), pattern.slice(at + '{team}'.length)];
   if (!namespace.startsWith(before)) return undefined;
   // The pattern may name the team more than once; each length of it is tried.
   for (let length = 1; length <= namespace.length - before.length; length += 1) {

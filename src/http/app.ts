@@ -12,6 +12,7 @@ import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
 import { eventRoutes } from './routes/event-routes.ts';
 import { execRoutes } from './routes/exec-routes.ts';
+import { debugRoutes } from './routes/debug-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { logRoutes } from './routes/log-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
@@ -37,6 +38,7 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...eventRoutes(operations),
   ...poolRoutes(operations),
   ...apiKeyRoutes(operations),
+  ...debugRoutes(operations),
 ];
 
 export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, ...deps }: AppDeps): Koa<RequestState> => {

@@ -79,9 +79,14 @@ const draftOf = (deps: CreatePoolDeps, caller: Caller, from: { request: CreatePo
 const reserve = async (deps: CreatePoolDeps, { owner, uid, replicas }: Omit<PoolRecord, 'revision'>): Promise<void> => {
   const { coordination, limits } = deps;
   if (!await coordination.reserve(owner, 'pools', { name: uid, amount: 1, limit: limits.pools })) throw poolQuotaExceeded();
-  if (await coordination.reserve(owner, 'replicas', { name: uid, amount: replicas, limit: limits.replicas })) return;
-  await coordination.release(owner, 'pools', uid);
-  throw poolQuotaExceeded();
+  let granted = false;
+  try {
+    granted = await coordination.reserve(owner, 'replicas', { name: uid, amount: replicas, limit: limits.replicas });
+  } finally {
+    // Where even that is out of reach, what was reserved is settled later.
+    if (!granted) await coordination.release(owner, 'pools', uid).catch(() => undefined);
+  }
+  if (!granted) throw poolQuotaExceeded();
 };
 
 const release = async ({ coordination }: CreatePoolDeps, { owner, uid }: Omit<PoolRecord, 'revision'>): Promise<void> => {

@@ -61,6 +61,7 @@ export interface Operations {
   readonly deletePool: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<PoolView>;
 
   readonly readiness: () => Readiness;
+  readonly shards: () => ShardReport;
 }
 
 export interface ApiKeyRequest {
@@ -159,6 +160,13 @@ export interface CreatePoolRequest {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly mark?: RequestMark;
+}
+
+export interface ShardReport {
+  readonly replica: string;
+  readonly replicas: readonly string[];
+  /** `leading`: by this replica. `replica`: who holds its lease, where that is known. */
+  readonly shards: readonly { readonly shard: number; readonly leading: boolean; readonly replica?: string }[];
 }
 
 export interface Readiness {

@@ -19,6 +19,7 @@ export const QUOTA_SCRIPTS = [RESERVE, WITHDRAW, RELEASE, STILL_RESERVED, UNSETT
 /** Longer than any write that a reservation allowed may be under way. */
 export const REBUILD_WAIT_MS = 3_000;
 const MOST_REBUILDS = 256;
+const RESOURCES: readonly QuotaResource[] = ['sandboxes', 'pools', 'replicas'];
 /** More than any limit, and exact in Lua's numbers. */
 const NO_LIMIT = 1e15;
 
@@ -87,7 +88,7 @@ export class RedisQuotas implements Quotas {
       [replica, name, amount, Math.min(limit, NO_LIMIT), from, owner ?? '']);
     if (answer === 'taken') throw takenOver();
     if (answer === 'unknown') {
-      this.#rebuild(tenant, resource);
+      for (const each of RESOURCES) this.#rebuild(tenant, each); // one of them is seldom lost alone
       throw unavailable('what you use is being counted anew; try again shortly', Math.ceil(this.#waitMs / 1_000));
     }
     return answer === 'ok';

@@ -51,7 +51,7 @@ describe('the OpenAPI document', () => {
   it('keeps admin operations apart by their security scheme', () => {
     for (const { path, operation } of documentedOperations) {
       const schemes = (operation['security'] as readonly Json[]).flatMap(Object.keys);
-      expect(schemes, path).to.deep.equal(path.startsWith('/admin/') ? ['AdminKeyAuth'] : /^\/(healthz|readyz)$/.test(path) ? [] : ['ApiKeyAuth']);
+      expect(schemes, path).to.deep.equal(/^\/(admin|debug)\//.test(path) ? ['AdminKeyAuth'] : /^\/(healthz|readyz)$/.test(path) ? [] : ['ApiKeyAuth']);
     }
     expect(at('/components/securitySchemes/ApiKeyAuth')).to.include({ type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' });
     expect(at('/components/securitySchemes/AdminKeyAuth')).to.include({ type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' });

@@ -15,7 +15,7 @@ import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
 import { authenticate } from '../../src/operations/authenticate.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
-import type { Operations, Readiness, SandboxFilter } from '../../src/operations/operations.ts';
+import type { Operations, Readiness, ShardReport, SandboxFilter } from '../../src/operations/operations.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { aCoordination } from './a-coordination.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
@@ -247,6 +247,7 @@ export class FakeOperations implements Operations {
   };
 
   readonly readiness = (): Readiness => this.readiness_;
+  readonly shards = (): ShardReport => ({ replica: 'one', replicas: ['one', 'two'], shards: [{ shard: 0, leading: true, replica: 'one' }, { shard: 1, leading: false, replica: 'two' }, { shard: 2, leading: false }] });
 
   #fail(): void {
     if (this.failWith) throw this.failWith;

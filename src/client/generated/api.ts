@@ -344,6 +344,12 @@ export interface Operations {
     };
     answer: ApiKeyDeletion;
   };
+  /**
+   * Which replica leads which shard
+   */
+  getShards: {
+    answer: ShardReport;
+  };
 }
 export interface Health {
   status: 'ok';
@@ -929,6 +935,33 @@ export interface CreateApiKeyForTenantBody {
    */
   role?: 'user' | 'admin';
 }
+export interface ShardReport {
+  /**
+   * Who answers.
+   */
+  replica: string;
+  /**
+   * The live ones, by name.
+   */
+  replicas: string[];
+  /**
+   * All of them.
+   */
+  shards: {
+    /**
+     * Its number, from 0.
+     */
+    shard: number;
+    /**
+     * Whether the answering replica leads it: it holds the lease, and its mirror has caught up.
+     */
+    leading: boolean;
+    /**
+     * Who holds its lease, as the answering replica last heard; left out while nobody does.
+     */
+    replica?: string;
+  }[];
+}
 
 export const OPERATIONS = {
   getHealth: { method: 'GET', path: '/healthz' },
@@ -956,4 +989,5 @@ export const OPERATIONS = {
   listAllApiKeys: { method: 'GET', path: '/admin/api-keys' },
   deleteApiKeyByName: { method: 'DELETE', path: '/admin/api-keys/{name}' },
   deleteApiKeyByFullName: { method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}' },
+  getShards: { method: 'GET', path: '/debug/shards' },
 } as const;

@@ -2,6 +2,9 @@
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
   getReadiness: 'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither started nor reached.',
+  getShards: `
+Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes) is done by one replica a shard,
+the one that holds its lease. Any replica answers for all; a daemon alone leads them all.`,
   claimSandbox: `
 Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the answer, so what was
 answered with 201 survives a kill -9 of the daemon. No other claim ever gets the same instance. The sandbox is Running at

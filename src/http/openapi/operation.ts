@@ -37,6 +37,7 @@ export const TAGS: Readonly<Record<string, { readonly name: string; readonly des
   sandboxpools: { name: 'Pools', description: 'Sets of instances that were started ahead.' },
   'api-keys': { name: 'API keys', description: 'Who may call.' },
   events: { name: 'Events', description: 'What happens to sandboxes and pools.' },
+  debug: { name: 'Debug', description: 'What operators look at; for admin keys.' },
   healthz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
   readyz: { name: 'Health', description: 'Whether the daemon runs and can do its work.' },
 };
