@@ -11,3 +11,8 @@ export type Action = <Options>(failureExit: number, work: Work<Options>) => (...
 export type ServiceAction = <Options>(
   work: (api: SandpoolClient, context: CliContext, operands: readonly unknown[], options: Options) => Promise<void>,
 ) => (...args: unknown[]) => Promise<void>;
+
+export interface Actions {
+  readonly action: Action;
+  readonly serviceAction: ServiceAction;
+}

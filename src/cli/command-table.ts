@@ -1,10 +1,5 @@
 import type { Command } from 'commander';
-import type { Action, ServiceAction } from './action.ts';
-
-export interface Actions {
-  readonly action: Action;
-  readonly serviceAction: ServiceAction;
-}
+import type { Actions } from './action.ts';
 
 /** A command of the first level. Its module is loaded when it is asked for, so that the others cost it nothing. */
 export interface CommandEntry {
@@ -57,7 +52,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'keys', summary: 'Lists, makes and revokes API keys',
-    load: async ({ serviceAction }) => (await import('./commands/keys.ts')).keysGroup(serviceAction),
+    load: async (actions) => (await import('./commands/keys.ts')).keysGroup(actions),
   },
   {
     name: 'config', summary: 'Shows and checks the daemon’s settings',

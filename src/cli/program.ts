@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import type { Action, ServiceAction } from './action.ts';
-import { type Actions, COMMANDS, type CommandEntry } from './command-table.ts';
+import type { Action, Actions, ServiceAction } from './action.ts';
+import { COMMANDS, type CommandEntry } from './command-table.ts';
 import type { ConnectionOptions } from './connection.ts';
 import { type CliContext, print, say } from './context.ts';
 import { explain } from './failure.ts';

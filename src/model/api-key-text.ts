@@ -10,12 +10,16 @@ export interface ApiKeyText {
 }
 
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-export const KEY_ID_LENGTH = 16;
+const KEY_ID_LENGTH = 16;
 /** 256 bits. */
-export const KEY_SECRET_LENGTH = 43;
+const KEY_SECRET_LENGTH = 43;
 
 const CHECKSUM_LENGTH = 6;
 const SHAPE = /^spk_[0-9A-Za-z]{12,32}_[0-9A-Za-z]{38,70}$/;
+
+/** A new one, of bytes that nobody can guess. */
+export const newApiKeyText = (randomBytes: (count: number) => Uint8Array): ApiKeyText =>
+  ({ keyId: randomBase62(KEY_ID_LENGTH, randomBytes), secret: randomBase62(KEY_SECRET_LENGTH, randomBytes) });
 
 export const formatApiKey = ({ keyId, secret }: ApiKeyText): string => {
   const body = `spk_${keyId}_${secret}`;
@@ -37,6 +41,17 @@ const checksumOf = (body: string): string => {
   for (let position = 0; position < CHECKSUM_LENGTH; position += 1) {
     text = BASE62.charAt(rest % 62) + text;
     rest = Math.floor(rest / 62);
+  }
+  return text;
+};
+
+/** Even over all 62 characters: bytes from 248 up are thrown again. */
+const randomBase62 = (length: number, randomBytes: (count: number) => Uint8Array): string => {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < 248 && text.length < length) text += BASE62.charAt(byte % 62);
+    }
   }
   return text;
 };

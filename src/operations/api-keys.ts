@@ -5,7 +5,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
-import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH, type ApiKeyText } from '../model/api-key-text.ts';
+import { formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
 import { Refusal } from '../model/refusals.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
@@ -30,7 +30,7 @@ export interface MintedApiKey {
 
 /** A new key of 256 random bits. Nothing is stored. */
 export const mintApiKey = (spec: ApiKeySpec, pepper: Buffer): MintedApiKey => {
-  const text: ApiKeyText = { keyId: randomBase62(KEY_ID_LENGTH), secret: randomBase62(KEY_SECRET_LENGTH) };
+  const text = newApiKeyText(randomBytes);
   const { tenant, ...rest } = spec;
   return {
     apiKey: formatApiKey(text),
@@ -191,14 +191,3 @@ const tooManyKeys = (limit: number): Refusal => new Refusal('CONFLICT', `there a
 
 /** What of a secret is stored. */
 export const hashOf = (secret: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(secret).digest();
-
-/** Even over all 62 characters: bytes from 248 up are thrown again. */
-const randomBase62 = (length: number): string => {
-  let text = '';
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      if (byte < 248 && text.length < length) text += BASE62.charAt(byte % 62);
-    }
-  }
-  return text;
-};

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
 
 describe('sandpool keys', () => {
@@ -33,6 +34,12 @@ describe('sandpool keys', () => {
     const end = await sandpool('keys', 'create', '--to', join(daemon.dataDir, 'keys/tenant.key'));
     expect(end.code).to.equal(1);
     expect(end.stderr).to.match(/can’t be written: EEXIST/).and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
+  });
+
+  it('mint prints a key that no daemon knows, without asking one', async () => {
+    const end = await cliHere(['keys', 'mint'], { SANDPOOL_DATA_DIR: '/no/such/folder' });
+    expect([end.code, end.stderr]).to.deep.equal([0, '']);
+    expect(parseApiKey(end.stdout.trim())).to.have.keys('keyId', 'secret');
   });
 
   it('create makes keys of other tenants, with the admin key of the data folder', async () => {

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BASE62, formatApiKey, KEY_ID_LENGTH, KEY_SECRET_LENGTH } from '../../src/model/api-key-text.ts';
+import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { readDaemonNote } from '../../src/daemon-note.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
@@ -113,7 +113,7 @@ export class Replicas {
     this.#cluster = cluster;
     this.namespacePrefix = `test-${randomBytes(3).toString('hex')}-`;
     this.#secretsDir = mkdtempSync(join(tmpdir(), 'sandpool-secrets-'));
-    this.adminKey = formatApiKey({ keyId: randomText(KEY_ID_LENGTH), secret: randomText(KEY_SECRET_LENGTH) });
+    this.adminKey = formatApiKey(newApiKeyText(randomBytes));
     writeFileSync(join(this.#secretsDir, 'pepper'), randomBytes(32).toString('hex'), { mode: 0o600 });
     writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
     const settings = {
@@ -184,5 +184,3 @@ const redisEnv = ({ urls, cluster, username, password, ca, prefix }: RedisSettin
     ...(ca === undefined ? {} : { SANDPOOL_REDIS_CA_FILE: file('redis.ca', ca) }),
   };
 };
-
-const randomText = (length: number): string => Array.from(randomBytes(length), (byte) => BASE62.charAt(byte % 62)).join('');

@@ -1,20 +1,22 @@
 import { type Command, Option } from 'commander';
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { IssuedApiKey } from '../../client/wire.ts';
-import type { ServiceAction } from '../action.ts';
+import { formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
+import type { Action, Actions, ServiceAction } from '../action.ts';
 import { wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
-import { say } from '../context.ts';
+import { print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
 import { keyTable, shortTime } from '../rows.ts';
 
-/** `keys list|create|delete`. */
-export const keysGroup = (action: ServiceAction): Command => group('keys', 'Lists, makes and revokes API keys', [
-  listLeaf(action), createLeaf(action), deleteLeaf(action),
+/** `keys list|create|delete|mint`. */
+export const keysGroup = ({ action, serviceAction }: Actions): Command => group('keys', 'Lists, makes and revokes API keys', [
+  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), mintLeaf(action),
 ]);
 
 const listLeaf = (action: ServiceAction): Command =>
@@ -91,3 +93,12 @@ const deleteLeaf = (action: ServiceAction): Command =>
         await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}\n` });
       }
     }));
+
+const mintLeaf = (action: Action): Command => leaf({
+  usage: 'mint',
+  summary: 'Prints the text of a new API key. No daemon knows it: it is for the file admin.key of secretsDir, which replicas take for the first admin key.',
+  examples: ['sandpool keys mint > admin.key'],
+}).action(action(1, async ({ stdout }) => {
+  await print(stdout, `${formatApiKey(newApiKeyText(randomBytes))}\n`);
+  return 0;
+}));
