@@ -51,7 +51,7 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
   const { clock, driver, coordination, history, records } = parts;
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
   const templates = new TemplateCatalog();
-  const events = new EventFeed({ clock, log, history });
+  const events = new EventFeed({ clock, log, history, coordination });
   const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7() });
   const life = { started: false, stopping: false };
   const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });

@@ -1,75 +1,73 @@
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
-import type { EventRecord } from '../model/event.ts';
+import type { EventBatch, EventRecord, NumberedEvent } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
-import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
+import type { Tenant } from '../model/tenant.ts';
 
-/** Where what happens is told. Never throws, never waits: a claim does not notice it. */
+/** Where what happens is noted. Never throws, never waits: a claim does not notice it. */
 export interface EventSink {
-  /** `kept`: it is to be found in the sandbox's own list later, and nothing else shows it. */
-  note(event: EventRecord, kept: boolean): void;
+  note(event: EventRecord, noted: Noted): void;
+  /** This replica leads the shard from now on. */
+  lead(shard: number): void;
 }
 
-/** An event and its place in the order of all. */
-export interface NumberedEvent {
-  readonly id: number;
-  readonly event: EventRecord;
-}
-
-export interface EventBatch {
-  readonly events: readonly NumberedEvent[];
-  /** Some before these are not known any more. */
-  readonly missed: boolean;
+export interface Noted {
+  /** Names it, alike on each replica that notes it; undefined where each sees one of its own: then the leader alone tells it. */
+  readonly key: string | undefined;
+  /** Of the pool. */
+  readonly shard: number;
+  /** This replica tells it: it leads the shard, or did it itself. Else somebody else does. */
+  readonly ours: boolean;
+  /** It is to be found in the sandbox's own list later, and nothing else shows it. */
+  readonly kept: boolean;
 }
 
 export interface EventFeedDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly history: Pick<History, 'recordEvents' | 'eventsOf'>;
+  readonly coordination: Pick<Coordination, 'publishEvent' | 'followEvents' | 'ended'>;
 }
 
-/** Events that followers can go back to, of all tenants together. */
-export const REMEMBERED = 8_192;
 /** Kept ones that wait to be written. */
 const MOST_UNWRITTEN = 10_000;
 /** Written at once: a fraction of a millisecond of the thread that claims wait for. */
 const WRITTEN_AT_ONCE = 32;
 export const WRITE_DELAY_MS = 500;
-/** Numbers a millisecond: they grow over restarts too. */
-const PER_MS = 1_000;
-const ALL = '';
+/** Longer than a dead leader's shard stays without one. */
+export const HELD_MS = 15_000;
+const MOST_HELD = 4_096;
+
+interface Held extends Noted { readonly event: EventRecord; readonly at: number }
 
 /**
- * What happens, in order: remembered in a ring for those who follow, and written behind, in batches, where it is kept. What
- * was noted in the last half second before a crash may be lost; the records themselves show the rest.
+ * What happens: told to those who follow, on every replica, and written behind, in batches, where it is kept. Every replica
+ * notes what it sees, and the shard's leader tells it; who leads next tells what the last one did not come to. What was
+ * noted in the last half second before a crash may be missing from a sandbox's list; the records themselves show the rest.
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
-  readonly #ring: NumberedEvent[] = [];
-  /** Of the newest that is no longer remembered. */
-  #forgotten: number;
-  #last: number;
-  #at = 0;
-  readonly #waiting = new Map<string, Set<() => void>>();
+  /** Of other leaders' shards, the oldest first. */
+  #held: Held[] = [];
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(deps: EventFeedDeps) {
-    this.#deps = deps;
-    this.#last = deps.clock.now() * PER_MS;
-    this.#forgotten = this.#last;
+  constructor(deps: EventFeedDeps) { this.#deps = deps; }
+
+  note(event: EventRecord, noted: Noted): void {
+    if (noted.ours) this.#tell(event, noted);
+    else if (noted.key !== undefined) this.#hold({ ...noted, event, at: this.#deps.clock.now() });
   }
 
-  note(event: EventRecord, kept: boolean): void {
-    this.#last = Math.max(this.#last + 1, event.at * PER_MS);
-    const numbered = { id: this.#last, event };
-    this.#forgotten = this.#ring[this.#at]?.id ?? this.#forgotten;
-    this.#ring[this.#at] = numbered;
-    this.#at = (this.#at + 1) % REMEMBERED;
-    if (kept) this.#write(numbered);
-    if (this.#waiting.size > 0) this.#wake(event.owner);
+  lead(shard: number): void {
+    const held = this.#held;
+    this.#held = held.filter((each) => each.shard !== shard);
+    const since = this.#deps.clock.now() - HELD_MS;
+    for (const each of held) if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
   }
 
   /** What was kept of one sandbox, the oldest first. */
@@ -78,25 +76,9 @@ export class EventFeed implements EventSink {
     return await this.#deps.history.eventsOf(sandboxId);
   }
 
-  /**
-   * A tenant's events, or everybody's, after the one with the number `after`, or from now on; ends at an abort. Reads no
-   * faster than it is asked: what is forgotten meanwhile is `missed`.
-   */
+  /** See EventLog. */
   follow(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
-    const asked = after === undefined ? this.#last : /^\d{1,16}$/.test(after) ? Number(after) : 0;
-    // A number that was not given yet is of another daemon's time.
-    return this.#follow(owner, asked > this.#last ? 0 : asked, signal);
-  }
-
-  async *#follow(owner: Tenant | undefined, after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
-    let at = after;
-    while (!signal.aborted) {
-      const missed = at < this.#forgotten;
-      const events = this.#since(owner, at);
-      at = this.#last;
-      if (missed || events.length > 0) yield { events, missed };
-      else await this.#next(owner, signal);
-    }
+    return this.#deps.coordination.followEvents(owner, after, signal);
   }
 
   /** Writes out what is kept. Never rejects. */
@@ -107,34 +89,23 @@ export class EventFeed implements EventSink {
     await this.#writing;
   }
 
-  #since(owner: Tenant | undefined, after: number): readonly NumberedEvent[] {
-    const events: NumberedEvent[] = [];
-    for (let back = 1; back <= this.#ring.length; back += 1) {
-      const numbered = this.#ring[(this.#at - back + REMEMBERED) % REMEMBERED];
-      if (!numbered || numbered.id <= after) break;
-      if (!owner || sameTenant(owner, numbered.event.owner)) events.push(numbered);
+  #hold(held: Held): void {
+    if (this.#held.length >= MOST_HELD || (this.#held[0]?.at ?? held.at) < held.at - 2 * HELD_MS) {
+      this.#held = this.#held.slice(this.#held.length >> 1).filter(({ at }) => at >= held.at - HELD_MS);
     }
-    return events.reverse();
+    this.#held.push(held);
   }
 
-  #next(owner: Tenant | undefined, signal: AbortSignal): Promise<void> {
-    const key = owner ? tenantKey(owner) : ALL;
-    const waiting = this.#waiting.get(key) ?? new Set<() => void>();
-    this.#waiting.set(key, waiting);
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        waiting.delete(wake);
-        if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      waiting.add(wake);
-      signal.addEventListener('abort', wake, { once: true });
-    });
+  #tell(event: EventRecord, noted: Noted): void {
+    if (event.reason !== 'Completed' || event.end.reason !== 'lost') return this.#publish(event, noted);
+    // Another replica may have been asked to end it, and knows why.
+    this.#deps.coordination.ended(event.sandboxId ?? '').catch(() => undefined)
+      .then((end) => { this.#publish(end ? { ...event, end } : event, noted); })
+      .catch((error: unknown) => { this.#deps.log.error({ error }, 'event not told'); });
   }
 
-  #wake(owner: Tenant): void {
-    for (const key of [tenantKey(owner), ALL]) for (const wake of [...this.#waiting.get(key) ?? []]) wake();
+  #publish(event: EventRecord, { key, kept }: Noted): void {
+    this.#deps.coordination.publishEvent(event, key ?? randomUUID(), kept ? (id) => { this.#write({ id, event }); } : undefined);
   }
 
   #write(numbered: NumberedEvent): void {
@@ -157,4 +128,4 @@ export class EventFeed implements EventSink {
 }
 
 /** Where nobody asks what happens. */
-export const NO_EVENTS: EventSink = { note: () => undefined };
+export const NO_EVENTS: EventSink = { note: () => undefined, lead: () => undefined };

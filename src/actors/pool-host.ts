@@ -218,8 +218,10 @@ export class PoolHost {
     const pausedBefore = before.breaker.pausedUntil;
     if (breaker.pausedUntil === pausedBefore) return;
     const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
-    if (breaker.pausedUntil > 0) this.#deps.events.note({ ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil }, false);
-    else this.#deps.events.note({ ...base, reason: 'Recovered' }, false);
+    const shard = shardOf(record.uid);
+    const noted = { shard, ours: this.#led.has(shard), kept: false, key: `${record.uid}/${pausedBefore}/${breaker.pausedUntil}` };
+    if (breaker.pausedUntil > 0) this.#deps.events.note({ ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil }, noted);
+    else this.#deps.events.note({ ...base, reason: 'Recovered' }, noted);
   }
 
   /** Whoever removed it, its part of the quota goes; the leader sees to it. */

@@ -53,5 +53,15 @@ const momentOf = ({ reason }: Happening, { record, birth, startedAt, gone }: San
 export const isKept = ({ reason }: Happening, { record }: SandboxContext): boolean =>
   record?.claim !== undefined && (reason === 'IdleTimeoutChanged' || reason === 'Unhealthy' || reason === 'Ready' || reason === 'Killing');
 
+/** Names it, alike on each replica; undefined for what each sees at a moment of its own. */
+export const keyOf = ({ reason }: Happening, { id, record }: SandboxContext): string | undefined => {
+  switch (reason) {
+    case 'Ready':
+    case 'Unhealthy': return undefined;
+    case 'IdleTimeoutChanged': return `${id}/${reason}/${record?.revision ?? ''}`;
+    default: return `${id}/${reason}`; // once in its life
+  }
+};
+
 const whyUnhealthy = (event: SandboxEvent): string =>
   (event.type === 'FACT' && event.fact.vitals.kind === 'unavailable' ? event.fact.vitals.reason : 'it does not answer');

@@ -1,4 +1,4 @@
-import { createActor, type Actor, type StateValue } from 'xstate';
+import { createActor, type Actor } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
@@ -7,14 +7,12 @@ import type { Records } from '../contracts/record-store.ts';
 import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
 import type { PoolEvent } from '../machines/pool-machine.ts';
-import { statusOf } from '../machines/sandbox-arithmetic.ts';
-import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
+import type { SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
 import { sandboxMachine } from '../machines/sandbox-machine.ts';
-import type { Happening } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import { unavailable } from '../model/refusals.ts';
-import type { InstanceFact, SandboxStatus } from '../model/sandbox.ts';
+import type { InstanceFact } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
 import { Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
@@ -23,8 +21,9 @@ import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { sandboxEffects } from './sandbox-effects.ts';
-import { eventOf, happeningsOf, isKept, type Moment } from './sandbox-happenings.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
+import { SandboxNotes } from './sandbox-notes.ts';
+import { shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import { Waiters } from './waiters.ts';
 
 export interface SupervisorDeps {
@@ -38,16 +37,6 @@ export interface SupervisorDeps {
   readonly newId: () => InstanceId;
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
-}
-
-/** What an actor shows of its instance. */
-export interface SandboxSnapshot {
-  /** The machine's top-level state. */
-  readonly state: string;
-  /** `stopping.releasing` and the like: the path in full. */
-  readonly path: string;
-  readonly status: SandboxStatus;
-  readonly context: SandboxContext;
 }
 
 /**
@@ -64,8 +53,10 @@ export class Supervisor {
   readonly #waiters: Waiters;
   readonly #leading: Leading;
   readonly #busy: Busy;
+  readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
+  #started = false;
   #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
@@ -96,10 +87,12 @@ export class Supervisor {
       lead: (shard) => {
         this.pools.lead(shard);
         this.#retirePoolless(shard);
+        deps.events?.lead(shard);
       },
       follow: (shard) => { this.pools.follow(shard); },
       drained: () => this.#outbox.drained(),
     });
+    this.#notes = deps.events && new SandboxNotes({ events: deps.events, clock: deps.clock, leads: (shard) => this.#leading.leads(shard) });
   }
 
   /** How many actors threw and were made again from their facts. */
@@ -110,6 +103,7 @@ export class Supervisor {
   async start(): Promise<void> {
     await this.pools.start();
     await this.#deps.driver.watch((fact) => this.#learn(fact));
+    this.#started = true;
     await this.#restoreQuotas();
     await this.#leading.start();
   }
@@ -145,7 +139,7 @@ export class Supervisor {
     actor.send(event);
     if (ACTIVITY.has(event.type)) this.#busy.note(id, actor.getSnapshot().context.working > 0);
     this.#changed(id, actor, { event: event.type, before, ordered: false });
-    if (this.#deps.events) this.#tell(actor, { state: before, context }, event);
+    this.#notes?.moved({ state: before, context }, actor.getSnapshot(), event);
     this.#outbox.drain();
     return true;
   }
@@ -223,18 +217,7 @@ export class Supervisor {
     this.#sandboxes.set(id, actor);
     actor.start();
     this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
-    if ('birth' in input) this.#note(actor.getSnapshot().context, { reason: 'Created' });
-  }
-
-  #tell(actor: Actor<typeof sandboxMachine>, before: Moment, event: SandboxEvent): void {
-    const { value, context, status } = actor.getSnapshot();
-    if (status === 'error') return;
-    for (const happening of happeningsOf(before, { state: stateOf(value), context }, event)) this.#note(context, happening);
-  }
-
-  #note(context: SandboxContext, happening: Happening): void {
-    const event = eventOf(happening, context, this.#deps.clock.now());
-    if (event) this.#deps.events?.note(event, isKept(happening, context));
+    if ('birth' in input || this.#started) this.#notes?.note(actor.getSnapshot().context, { reason: 'Created' }, 'birth' in input);
   }
 
   #put(id: string, intent: SandboxIntent): void {
@@ -325,22 +308,3 @@ const isLeaders = (intent: SandboxIntent): boolean => {
 
 /** What counts as activity in a sandbox. */
 const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED']);
-
-const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
-  const { value, context } = actor.getSnapshot();
-  const state = stateOf(value);
-  return { state, path: pathOf(value), status: statusOf(state, context), context };
-};
-
-/** The name of the top-level state. */
-const stateOf = (value: StateValue): string => {
-  if (typeof value === 'string') return value;
-  for (const state in value) return state;
-  return '';
-};
-
-const pathOf = (value: StateValue): string => {
-  if (typeof value === 'string') return value;
-  for (const state in value) return `${state}.${pathOf(value[state] ?? '')}`;
-  return '';
-};

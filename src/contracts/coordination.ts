@@ -1,3 +1,4 @@
+import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { End } from '../model/sandbox.ts';
@@ -144,6 +145,22 @@ export interface RateLimits {
   countWithin(name: string, limit: number, windowMs: number): Promise<{ readonly within: boolean; readonly retryAfterMs: number }>;
 }
 
+/** What happens, in one order for all replicas. */
+export interface EventLog {
+  /**
+   * Tells an event to all who follow, within a second: never throws, never waits; while it can't be told it waits, the oldest of
+   * 10,000 go. What several replicas tell under one `key` at about the same time is there once. `told`, with the number it has
+   * on each replica: it is there.
+   */
+  publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void;
+  /**
+   * A tenant's events, or everybody's, after the one with the number `after`, or from now on; ends at an abort. Reads no
+   * faster than it is asked. Of the last 8,192 of all tenants none lacks; where some do they are `missed`, said once. While
+   * the place that keeps them is out of reach there are none.
+   */
+  followEvents(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined>;
+}
+
 /** `problems`: what it can't do now, for which POSTs are refused. `warnings`: what it can't promise. Each one sentence. */
 export interface CoordinationHealth {
   readonly problems: readonly string[];
@@ -154,6 +171,6 @@ export interface CoordinationHealth {
  * What replicas share for a short while. Every call is one atomic step, ends in about a second, and rejects with
  * `unavailable` when the place that keeps it is out of reach: it never guesses.
  */
-export interface Coordination extends Quotas, Leases, Requests, Tokens, Activity, RateLimits {
+export interface Coordination extends Quotas, Leases, Requests, Tokens, Activity, RateLimits, EventLog {
   describe(): CoordinationHealth;
 }

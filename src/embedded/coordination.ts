@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, Lease, QuotaEntry, Quotas } from '../contracts/coordination.ts';
+import type { Coordination, EventLog, Lease, QuotaEntry, Quotas } from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { ActivityMarks } from './activity-marks.ts';
+import { EVENT_NUMBERS_PER_MS, EventRing } from '../model/event-ring.ts';
 import { RateWindows } from '../model/rate-windows.ts';
 import { unavailable } from '../model/refusals.ts';
 import { SHARDS } from '../model/shards.ts';
@@ -19,6 +20,7 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
 
   return {
     ...inProcessQuotas(),
+    ...inProcessEvents(clock),
     issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
@@ -86,6 +88,19 @@ const inProcessQuotas = (): Quotas => {
     restore: async (tenant, resource, part) => { put(keyOf(tenant, resource), { ...part, limit: Number.POSITIVE_INFINITY }); },
     unsettled: async () => [],
     settle: async () => undefined,
+  };
+};
+
+/** One replica tells each event once. None is known from before it began. */
+const inProcessEvents = (clock: Clock): EventLog => {
+  const ring = new EventRing(clock.now() * EVENT_NUMBERS_PER_MS);
+  return {
+    publishEvent: (event, _key, told) => {
+      const id = Math.max(ring.last + 1, event.at * EVENT_NUMBERS_PER_MS);
+      ring.add({ id, event });
+      told?.(id);
+    },
+    followEvents: (...call) => ring.follow(...call),
   };
 };
 

@@ -28,6 +28,18 @@ export type EventRecord = Happening & {
   readonly sandboxId?: InstanceId;
 };
 
+/** An event and its place in the order of all. */
+export interface NumberedEvent {
+  readonly id: number;
+  readonly event: EventRecord;
+}
+
+export interface EventBatch {
+  readonly events: readonly NumberedEvent[];
+  /** Some before these are not known any more. */
+  readonly missed: boolean;
+}
+
 export type EventType = 'Normal' | 'Warning';
 
 /** Whether somebody should look. */

@@ -1,4 +1,5 @@
-import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
+import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
+import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } from '../model/refusals.ts';

@@ -1,7 +1,6 @@
 import type { ExecOutcome, ExecRequest, LogBatch, LogLine, PortConnection, Terminal } from '../contracts/sandbox-driver.ts';
-import type { EventBatch } from '../actors/event-feed.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
-import type { EventRecord } from '../model/event.ts';
+import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
@@ -106,8 +105,6 @@ export interface LogsFollow {
   /** Gives the seat back. May be repeated. */
   readonly close: () => void;
 }
-
-export type { EventBatch } from '../actors/event-feed.ts';
 
 export interface EventsFollow {
   /** To be called once. */

@@ -1,5 +1,6 @@
 import type { EventFeed } from '../actors/event-feed.ts';
-import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
+import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
+import type { Supervisor } from '../actors/supervisor.ts';
 import type { History } from '../contracts/history.ts';
 import type { EventRecord, Happening } from '../model/event.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
@@ -22,11 +23,21 @@ const MOST_EVENTS = 50;
  */
 export const sandboxEvents = (deps: SandboxEventsDeps): Operations['sandboxEvents'] => async (caller, sandboxId) => {
   if (!isInstanceId(sandboxId)) throw sandboxNotFound();
-  const live = deps.supervisor.sandbox(sandboxId);
-  const shown = live ? shownBy(live) : shownByHistory(await deps.history.find(sandboxId));
+  const shown = shownLive(deps, sandboxId) ?? shownByHistory(await deps.history.find(sandboxId)) ?? await shownFresh(deps, caller, sandboxId);
   if (!shown || !mayRead(caller, shown.owner)) throw sandboxNotFound();
   const kept = await deps.events.eventsOf(sandboxId);
   return [...shown.events, ...kept].toSorted((a, b) => a.at - b.at || rankOf(a) - rankOf(b)).slice(-MOST_EVENTS);
+};
+
+const shownLive = ({ supervisor }: SandboxEventsDeps, sandboxId: InstanceId): Shown | undefined => {
+  const live = supervisor.sandbox(sandboxId);
+  return live && shownBy(live);
+};
+
+/** One that another replica has made a moment ago. */
+const shownFresh = async (deps: SandboxEventsDeps, caller: Caller, sandboxId: InstanceId): Promise<Shown | undefined> => {
+  await deps.supervisor.freshen(sandboxId, caller.namespace);
+  return shownLive(deps, sandboxId);
 };
 
 const mayRead = (caller: Caller, owner: Tenant): boolean => caller.role === 'admin' || sameTenant(owner, caller);

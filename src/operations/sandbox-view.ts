@@ -1,4 +1,5 @@
-import type { SandboxSnapshot, Supervisor } from '../actors/supervisor.ts';
+import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
+import type { Supervisor } from '../actors/supervisor.ts';
 import { expiryOf } from '../model/claim-rules.ts';
 import { isInstanceId } from '../model/identifiers.ts';
 import { sandboxNotFound } from '../model/refusals.ts';

@@ -2,6 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, UsageRecords } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
+import { EVENT_SCRIPTS, RedisEventLog } from './event-log.ts';
 import { RedisHealth } from './health.ts';
 import { keysOf } from './keys.ts';
 import { LEASE_SCRIPTS, RedisLeases } from './leases.ts';
@@ -36,12 +37,13 @@ export interface RedisCoordination {
 
 export const redisCoordination = ({ settings, replica, usage, clock, log, ...options }: RedisCoordinationOptions): RedisCoordination => {
   const keys = keysOf(settings.prefix);
-  const link = new RedisLink({ settings, log, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, COUNT] });
+  const link = new RedisLink({ settings, log, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT] });
   const leaseLink = new RedisLink({ settings, log, name: 'leases', scripts: LEASE_SCRIPTS });
   const leases = new RedisLeases({ link: leaseLink, keys, log, replica });
   const requests = new RedisRequests({ link, keys, log });
   const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, ownerOf: (mark) => requests.ownerOf(mark), ...options });
   const activity = new RedisActivity({ link, keys });
+  const events = new RedisEventLog({ link, keys, log });
   const health = new RedisHealth([link, leaseLink], log);
   const coordination: Coordination = {
     reserve: (...call) => quotas.reserve(...call),
@@ -65,6 +67,8 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
     expire: (...call) => activity.expire(...call),
     markEnded: (...call) => activity.markEnded(...call),
     ended: (...call) => activity.ended(...call),
+    publishEvent: (...call) => events.publishEvent(...call),
+    followEvents: (...call) => events.followEvents(...call),
     ...redisTokens({ link, keys }),
     ...redisRateLimits({ link, keys }),
     describe: () => health.describe(),
@@ -76,12 +80,13 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
       await Promise.all([link.start(), leaseLink.start()]);
       await Promise.all([activity.start(), health.start()]);
       requests.start();
+      events.start();
       leases.start();
     },
     stop: async () => {
       requests.stop();
       health.stop();
-      await Promise.all([leases.stop(), activity.stop()]);
+      await Promise.all([leases.stop(), activity.stop(), events.stop()]);
       link.stop();
       leaseLink.stop();
     },

@@ -41,8 +41,10 @@ export const keysOf = (prefix: string) => {
     holders: `${prefix}:{leases}:holders`,
     /** redlock's. */
     lease: (shard: number): string => `${prefix}:{leases}:shard-${shard}`,
-    /** Stream. */
+    /** Stream; hash of where it stands; sorted set of keys by number. */
     events: `${prefix}:{events}:stream`,
+    eventState: `${prefix}:{events}:state`,
+    eventsSeen: `${prefix}:{events}:seen`,
     /** Beginning of all keys of history. */
     history: `${prefix}:{history}`,
   };

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
-import { EventFeed, REMEMBERED, WRITE_DELAY_MS, type EventBatch, type NumberedEvent } from '../../src/actors/event-feed.ts';
-import type { EventRecord } from '../../src/model/event.ts';
+import { EventFeed, HELD_MS, WRITE_DELAY_MS, type Noted } from '../../src/actors/event-feed.ts';
+import type { EventBatch, EventRecord, NumberedEvent } from '../../src/model/event.ts';
+import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { aCoordination } from '../support/a-coordination.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition, ALICE } from '../support/instance-orders.ts';
 import { MemoryHistory } from '../support/memory-records.ts';
@@ -92,17 +94,20 @@ describe('the feed of events', () => {
   const aFeed = () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
-    return { clock, history, feed: new EventFeed({ clock, log: quietLog, history }) };
+    return { clock, history, feed: feedOf(clock, history) };
   };
+  const feedOf = (clock: TestClock, history: Pick<MemoryHistory, 'recordEvents' | 'eventsOf'>) => new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
+  const OURS: Noted = { key: 'x', shard: 1, ours: true, kept: false };
+  const KEPT: Noted = { ...OURS, kept: true };
   const anEvent = (clock: TestClock, part: Partial<EventRecord> = {}): EventRecord =>
     ({ at: clock.now(), owner: ALICE, poolName: 'default', sandboxId: 'one', reason: 'Claimed', ...part } as EventRecord);
 
   it('tells each tenant of their own, and an admin of all, in order', async () => {
     const { feed, clock } = aFeed();
     const [own, all] = [listening(feed, ALICE), listening(feed)];
-    feed.note(anEvent(clock), false);
-    feed.note(anEvent(clock, { owner: BOB }), false);
-    feed.note(anEvent(clock, { at: clock.now() - 5_000 }), false);
+    feed.note(anEvent(clock), OURS);
+    feed.note(anEvent(clock, { owner: BOB }), OURS);
+    feed.note(anEvent(clock, { at: clock.now() - 5_000 }), OURS);
     await eventually(() => all.heard.length === 3 && own.heard.length === 2, 'all are told');
     await Promise.all([own.stop(), all.stop()]);
 
@@ -115,7 +120,7 @@ describe('the feed of events', () => {
   it('goes on after a number, without a gap', async () => {
     const { feed, clock } = aFeed();
     const first = listening(feed, ALICE);
-    for (let n = 0; n < 5; n += 1) feed.note(anEvent(clock), false);
+    for (let n = 0; n < 5; n += 1) feed.note(anEvent(clock), OURS);
     await eventually(() => first.heard.length === 5, 'five are told');
     await first.stop();
     const again = listening(feed, ALICE, String(first.heard[1]?.id));
@@ -130,7 +135,7 @@ describe('the feed of events', () => {
     for (const after of ['0', 'x', '-1', '9007199254740993', String(clock.now() * 1_000 - 1)]) {
       const ears = listening(feed, ALICE, after);
       await eventually(() => ears.batches.length === 1, 'it is said');
-      feed.note(anEvent(clock), false);
+      feed.note(anEvent(clock), OURS);
       await eventually(() => ears.heard.length >= 1, 'the next is told');
       await ears.stop();
       expect(ears.batches.map(({ missed }) => missed).filter(Boolean), after).to.have.lengthOf(1);
@@ -140,22 +145,22 @@ describe('the feed of events', () => {
   it('remembers so many, and tells a reader who is slower that some were missed', async () => {
     const { feed, clock } = aFeed();
     const following = feed.follow(ALICE, undefined, new AbortController().signal);
-    feed.note(anEvent(clock), false);
-    for (let n = 0; n < REMEMBERED; n += 1) feed.note(anEvent(clock), false);
+    feed.note(anEvent(clock), OURS);
+    for (let n = 0; n < REMEMBERED_EVENTS; n += 1) feed.note(anEvent(clock), OURS);
     const { value } = await following.next();
     expect(value?.missed).to.equal(true);
-    expect(value?.events).to.have.lengthOf(REMEMBERED);
+    expect(value?.events).to.have.lengthOf(REMEMBERED_EVENTS);
   });
 
   it('numbers on over a restart', () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
     const last = (feed: EventFeed): Promise<IteratorResult<EventBatch, void>> => feed.follow(undefined, '0', new AbortController().signal).next();
-    const before = new EventFeed({ clock, log: quietLog, history });
-    before.note(anEvent(clock), false);
+    const before = feedOf(clock, history);
+    before.note(anEvent(clock), OURS);
     clock.advance(10);
-    const after = new EventFeed({ clock, log: quietLog, history });
-    after.note(anEvent(clock), false);
+    const after = feedOf(clock, history);
+    after.note(anEvent(clock), OURS);
     return Promise.all([last(before), last(after)]).then(([one, other]) => {
       expect(one.value?.events[0]?.id).to.be.below(other.value?.events[0]?.id ?? 0);
     });
@@ -163,21 +168,65 @@ describe('the feed of events', () => {
 
   it('writes what is kept a little later, and at once for a reader', async () => {
     const { feed, clock, history } = aFeed();
-    feed.note(anEvent(clock, { reason: 'Started' }), false);
-    feed.note(anEvent(clock), true);
+    feed.note(anEvent(clock, { reason: 'Started' }), OURS);
+    feed.note(anEvent(clock), KEPT);
     expect(history.events).to.have.lengthOf(0);
     clock.advance(WRITE_DELAY_MS);
     await eventually(() => history.events.length === 1, 'it is written');
-    feed.note(anEvent(clock), true);
+    feed.note(anEvent(clock), KEPT);
     expect(await feed.eventsOf('one')).to.have.lengthOf(2);
   });
 
   it('goes on where nothing can be kept', async () => {
     const { clock } = aFeed();
     const history = { recordEvents: () => Promise.reject(new Error('away')), eventsOf: async () => [] };
-    const feed = new EventFeed({ clock, log: quietLog, history });
-    feed.note(anEvent(clock), true);
+    const feed = feedOf(clock, history);
+    feed.note(anEvent(clock), KEPT);
     await feed.flush();
     expect(await feed.eventsOf('one')).to.deep.equal([]);
+  });
+
+  it('leaves what another leads to it, and tells what that did not come to when it leads', async () => {
+    const { feed, clock } = aFeed();
+    const ears = listening(feed);
+    const theirs = (part: Partial<Noted>): Noted => ({ ...OURS, ours: false, ...part });
+    feed.note(anEvent(clock, { sandboxId: 'old' }), theirs({ key: 'old' }));
+    clock.advance(HELD_MS + 1);
+    feed.note(anEvent(clock, { sandboxId: 'held' }), theirs({ key: 'held' }));
+    feed.note(anEvent(clock, { sandboxId: 'elsewhere' }), theirs({ key: 'elsewhere', shard: 2 }));
+    feed.note(anEvent(clock, { sandboxId: 'only seen' }), theirs({ key: undefined }));
+    feed.note(anEvent(clock, { sandboxId: 'ours' }), OURS);
+
+    feed.lead(1);
+    feed.lead(1);
+    await eventually(() => ears.heard.length === 2, 'two are told');
+    await ears.stop();
+
+    expect(ears.heard.map(({ event }) => event.sandboxId)).to.deep.equal(['ours', 'held']);
+  });
+
+  it('holds so many, and the newest of them', async () => {
+    const { feed, clock } = aFeed();
+    for (let n = 0; n < 20_000; n += 1) feed.note(anEvent(clock, { sandboxId: `s${n}` }), { ...OURS, key: `s${n}`, ours: false });
+    const ears = listening(feed);
+    feed.lead(1);
+    await eventually(() => ears.heard.length > 0, 'they are told');
+    await ears.stop();
+
+    expect(ears.heard).to.have.length.within(2_048, 4_096);
+    expect(ears.heard.at(-1)?.event.sandboxId).to.equal('s19999');
+  });
+
+  it('tells why another replica ended what merely seems lost', async () => {
+    const clock = new TestClock();
+    const coordination = aCoordination(clock);
+    const feed = new EventFeed({ clock, log: quietLog, history: new MemoryHistory(), coordination });
+    await coordination.markEnded('one', { reason: 'deleted', exitCode: null });
+    const ears = listening(feed);
+    feed.note(anEvent(clock, { reason: 'Completed', end: { reason: 'lost', exitCode: null } }), OURS);
+    await eventually(() => ears.heard.length === 1, 'it is told');
+    await ears.stop();
+
+    expect(ears.heard[0]?.event).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
   });
 });

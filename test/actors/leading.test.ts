@@ -1,48 +1,13 @@
 import { expect } from 'chai';
 import { Leading } from '../../src/actors/leading.ts';
-import type { Lease, LeaseListener, Leases } from '../../src/contracts/coordination.ts';
 import { eventually } from '../support/a-supervisor.ts';
+import { GivenLeases } from '../support/given-leases.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-/** Leases that a test gives and takes. */
-class HandMadeLeases implements Leases {
-  readonly givenUp: number[] = [];
-  readonly #leases = new Map<number, { epoch: number; held: boolean }>();
-  #listener: LeaseListener | undefined;
-  left = false;
-
-  give(shard: number, epoch: number): void {
-    this.#leases.set(shard, { epoch, held: true });
-    this.#listener?.gained(shard);
-  }
-
-  take(shard: number, because: 'gone' | 'wanted-elsewhere'): void {
-    const lease = this.#leases.get(shard);
-    if (lease && because === 'gone') lease.held = false;
-    this.#listener?.lost(shard, because);
-  }
-
-  lease(shard: number): Lease | undefined {
-    const lease = this.#leases.get(shard);
-    return lease && { epoch: lease.epoch, held: () => lease.held };
-  }
-
-  follow(listener: LeaseListener): () => void {
-    this.#listener = listener;
-    for (const shard of this.#leases.keys()) listener.gained(shard);
-    return () => { this.#listener = undefined; };
-  }
-
-  async giveUp(shard: number): Promise<void> { this.givenUp.push(shard); }
-  leave(): void { this.left = true; }
-  replicas(): readonly string[] { return ['one']; }
-  holders(): ReadonlyMap<number, string> { return new Map(); }
-}
-
 describe('leading', () => {
   const aLeader = (catchUp: () => Promise<void> = async () => undefined) => {
-    const leases = new HandMadeLeases();
+    const leases = new GivenLeases();
     const clock = new TestClock();
     const told: string[] = [];
     let drained = (): void => undefined;

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { MAX_KEPT_ANSWER, type Coordination } from '../../src/contracts/coordination.ts';
+import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { SHARDS } from '../../src/model/shards.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
@@ -317,6 +319,73 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
           expect(lease?.epoch).to.be.a('number');
         }
         expect(coordination.replicas()).to.have.length(1);
+      });
+    });
+
+    describe('events', () => {
+      const anEvent = (sandboxId: string, owner = ALICE): EventRecord => ({ at: 5, owner, poolName: 'default', sandboxId, reason: 'Claimed' });
+      const publish = (sandboxId: string, owner = ALICE): Promise<number> => new Promise((resolve) => { coordination.publishEvent(anEvent(sandboxId, owner), sandboxId, resolve); });
+      const listen = (owner: Tenant | undefined, after?: string) => {
+        const controller = new AbortController();
+        const batches: EventBatch[] = [];
+        const over = (async () => { for await (const batch of coordination.followEvents(owner, after, controller.signal)) batches.push(batch); })();
+        const heard = () => batches.flatMap(({ events }) => events);
+        return { batches, heard, names: () => heard().map(({ event }) => event.sandboxId), stop: async () => { controller.abort(); await over; } };
+      };
+
+      it('are told to who follows, in the order of their numbers, which rise', async () => {
+        const ears = listen(undefined);
+        const ids = [await publish('a'), await publish('b'), await publish('c', BOB)];
+        await eventually(() => ears.heard().length === 3, 'all are heard');
+        await ears.stop();
+
+        expect(ears.heard().map(({ id }) => id)).to.deep.equal(ids);
+        expect(ears.names()).to.deep.equal(['a', 'b', 'c']);
+        expect(ids.every((id, at) => Number.isSafeInteger(id) && id > (ids[at - 1] ?? 0))).to.equal(true);
+      });
+
+      it('are told to a tenant where they are the tenant\'s', async () => {
+        const [alice, bob] = [listen(ALICE), listen(BOB)];
+        await publish('a');
+        await publish('b', BOB);
+        await eventually(() => alice.heard().length === 1 && bob.heard().length === 1, 'both hear');
+        await Promise.all([alice.stop(), bob.stop()]);
+
+        expect([alice.names(), bob.names()]).to.deep.equal([['a'], ['b']]);
+      });
+
+      it('are told from a number on, and from now on without one', async () => {
+        const first = await publish('a');
+        await publish('b');
+        const [after, now] = [listen(ALICE, String(first)), listen(ALICE)];
+        await eventually(() => after.heard().length === 1, 'what was missed is heard');
+        await publish('c');
+        await eventually(() => after.heard().length === 2 && now.heard().length === 1, 'both go on');
+        await Promise.all([after.stop(), now.stop()]);
+
+        expect([after.names(), now.names()]).to.deep.equal([['b', 'c'], ['c']]);
+        expect([...after.batches, ...now.batches].some(({ missed }) => missed)).to.equal(false);
+      });
+
+      it('that are not known any more are missed, which is said once', async () => {
+        await publish('a');
+        for (const after of ['1', 'x', '9007199254740993']) {
+          const ears = listen(ALICE, after);
+          await eventually(() => ears.batches.length > 0, 'it is said');
+          await publish(`b${after}`);
+          await eventually(() => ears.names().includes(`b${after}`), 'it goes on');
+          await ears.stop();
+
+          expect(ears.batches.map(({ missed }) => missed)).to.deep.equal([true, ...ears.batches.slice(1).map(() => false)]);
+        }
+      });
+
+      it('are followed until the abort', async () => {
+        const controller = new AbortController();
+        const next = coordination.followEvents(ALICE, undefined, controller.signal).next();
+        controller.abort();
+
+        expect(await next).to.deep.equal({ done: true, value: undefined });
       });
     });
 

@@ -32,7 +32,7 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
-  const events = new EventFeed({ clock, log: quietLog, history });
+  const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7() });
   await supervisor.start();
   const unsettled = new Set<string>();

@@ -46,7 +46,7 @@ export class FakeOperations implements Operations {
   readonly logged = new MemoryLogs();
   followers = 0;
   readonly happened: EventRecord[] = [];
-  readonly feed = new EventFeed({ clock: this.clock, log: quietLog, history: new MemoryHistory() });
+  readonly feed = new EventFeed({ clock: this.clock, log: quietLog, history: new MemoryHistory(), coordination: aCoordination(this.clock) });
   lastFilter: SandboxFilter | undefined;
   runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
@@ -164,7 +164,7 @@ export class FakeOperations implements Operations {
   /** Tells followers, and the sandbox's own list. */
   happens(event: EventRecord): void {
     this.happened.push(event);
-    this.feed.note(event, false);
+    this.feed.note(event, { key: undefined, shard: 0, ours: true, kept: false });
   }
 
   readonly createExecToken: Operations['createExecToken'] = async (caller, sandboxId) => {

@@ -45,7 +45,7 @@ kept (\`history.retention\`). Admins see those of any.`,
   followEvents: `
 Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on; each message's \`data\` is one
 event as below. A client that comes again with \`Last-Event-ID\` gets what it missed. Where that is no longer known (the
-daemon keeps the last 8,192, and none over a restart) it first gets one event \`reset\`: then look at the lists anew.
+last 8,192 are kept, over a restart where several daemons share them) it first gets one event \`reset\`: then look at the lists anew.
 Every 15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16 streams of one tenant.`,
   createExecToken: 'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
   setIdleTimeout: `

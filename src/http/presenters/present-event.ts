@@ -1,5 +1,4 @@
-import type { EventBatch } from '../../operations/operations.ts';
-import { eventMessageOf, eventTypeOf, type EventRecord } from '../../model/event.ts';
+import { eventMessageOf, eventTypeOf, type EventBatch, type EventRecord } from '../../model/event.ts';
 import type { ServerEvent } from '../event-streams.ts';
 import type { EventWire } from '../schemas/events.ts';
 import { timestampOf } from './timestamp.ts';

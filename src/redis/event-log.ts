@@ -1,0 +1,163 @@
+import type { EventLog } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import type { EventBatch, EventRecord } from '../model/event.ts';
+import { EventRing, REMEMBERED_EVENTS } from '../model/event-ring.ts';
+import type { Tenant } from '../model/tenant.ts';
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { ADD_EVENTS, READ_EVENTS } from './scripts/events.ts';
+
+export const EVENT_SCRIPTS = [ADD_EVENTS, READ_EVENTS] as const;
+
+const ADD_MS = 25;
+const ADD_AGAIN_MS = 1_000;
+const MOST_UNTOLD = 10_000;
+const ADDED_AT_ONCE = 100;
+/** While somebody follows, and while nobody does. */
+const READ_MS = 100;
+const READ_RARELY_MS = 1_000;
+const READ_AT_ONCE = 500;
+
+interface Untold {
+  readonly event: EventRecord;
+  readonly key: string;
+  readonly told: ((id: number) => void) | undefined;
+}
+
+/**
+ * Events in a Redis stream, which each replica copies into a ring of its own, so that followers cost Redis nothing. It is read by asking again and
+ * again: that finds out by itself that it was lost. `start()` begins to read, `stop()` tells what is left.
+ */
+export class RedisEventLog implements EventLog {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+  readonly #log: Log;
+  readonly #ring = new EventRing(0);
+  #untold: Untold[] = [];
+  #adding: Promise<void> | undefined;
+  #addTimer: NodeJS.Timeout | undefined;
+  #readTimer: NodeJS.Timeout | undefined;
+  #followers = 0;
+  #running = false;
+  /** The reading under way, and one that is to begin after it. */
+  #reading: Promise<boolean> = Promise.resolve(false);
+  #next: Promise<boolean> | undefined;
+  readonly #loaded: Promise<void>;
+  #setLoaded: () => void = () => undefined;
+
+  constructor({ link, keys, log }: { readonly link: RedisLink; readonly keys: Keys; readonly log: Log }) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#log = log;
+    this.#loaded = new Promise((resolve) => { this.#setLoaded = resolve; });
+  }
+
+  start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    this.#readAgain(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    clearTimeout(this.#readTimer);
+    clearTimeout(this.#addTimer);
+    await this.#adding;
+    await this.#add();
+    await this.#reading;
+  }
+
+  publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void {
+    if (this.#untold.length >= MOST_UNTOLD) this.#untold.shift();
+    this.#untold.push({ event, key, told });
+    if (!this.#adding) this.#addTimer ??= setTimeout(() => { this.#addSoon(); }, ADD_MS).unref();
+  }
+
+  async *followEvents(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
+    this.#followers += 1;
+    try {
+      const here = this.#ring.last;
+      const isFresh = await this.#readNow();
+      await aborted(this.#loaded, signal);
+      this.#readAgain(READ_MS);
+      // What came while it could not be read came after this.
+      yield* this.#ring.follow(owner, after ?? (isFresh || here === 0 ? undefined : String(here)), signal);
+    } finally {
+      this.#followers -= 1;
+    }
+  }
+
+  #addSoon(): void {
+    clearTimeout(this.#addTimer);
+    this.#addTimer = undefined;
+    this.#adding = this.#add().then((all) => {
+      this.#adding = undefined;
+      if (this.#untold.length > 0 && this.#running) this.#addTimer = setTimeout(() => { this.#addSoon(); }, all ? ADD_MS : ADD_AGAIN_MS).unref();
+    });
+  }
+
+  /** False where some could not be told. Never rejects. */
+  async #add(): Promise<boolean> {
+    while (this.#untold.length > 0) {
+      const batch = this.#untold.slice(0, ADDED_AT_ONCE);
+      try {
+        const keys = [this.#keys.events, this.#keys.eventState, this.#keys.eventsSeen];
+        const [, ...ids] = await this.#link.run(ADD_EVENTS, keys, [REMEMBERED_EVENTS, ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)])]);
+        // The oldest may have been dropped meanwhile.
+        this.#untold = this.#untold.slice(this.#untold.indexOf(batch.at(-1)!) + 1); // the batch is not empty
+        batch.forEach(({ told }, at) => { told?.(Number(ids[at])); });
+      } catch (error) {
+        this.#log.debug({ error, events: this.#untold.length }, 'events-not-told-yet');
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #readAgain(delayMs: number): void {
+    clearTimeout(this.#readTimer);
+    if (!this.#running) return;
+    this.#readTimer = setTimeout(() => {
+      void this.#readNow().then(() => { this.#readAgain(this.#followers > 0 ? READ_MS : READ_RARELY_MS); });
+    }, delayMs).unref();
+  }
+
+  /** Begins after this call; false where Redis is away. */
+  #readNow(): Promise<boolean> {
+    this.#next ??= this.#reading.then(() => {
+      this.#next = undefined;
+      this.#reading = this.#read();
+      return this.#reading;
+    });
+    return this.#next;
+  }
+
+  async #read(): Promise<boolean> {
+    try {
+      for (let more = true; more;) {
+        const keys = [this.#keys.events, this.#keys.eventState];
+        const [, unknown, ...entries] = await this.#link.run(READ_EVENTS, keys, [this.#ring.last, READ_AT_ONCE]);
+        this.#ring.miss(Number(unknown));
+        for (let at = 0; at < entries.length; at += 2) {
+          const id = Number(entries[at]);
+          if (id > this.#ring.last) this.#ring.add({ id, event: JSON.parse(String(entries[at + 1])) as EventRecord });
+        }
+        more = entries.length >= 2 * READ_AT_ONCE;
+      }
+      this.#setLoaded();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Resolves with the work, or at an abort. */
+const aborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
+  if (signal.aborted) return;
+  let settle = (): void => undefined;
+  const over = new Promise<void>((resolve) => { settle = resolve; });
+  signal.addEventListener('abort', settle, { once: true });
+  await Promise.race([work, over]);
+  signal.removeEventListener('abort', settle);
+};

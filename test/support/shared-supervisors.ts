@@ -1,0 +1,45 @@
+import { v7 } from 'uuid';
+import { EventFeed } from '../../src/actors/event-feed.ts';
+import { Supervisor } from '../../src/actors/supervisor.ts';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import type { PoolRecord } from '../../src/model/pool.ts';
+import { SHARDS } from '../../src/model/shards.ts';
+import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { aPolicy, aPool } from './a-supervisor.ts';
+import { GivenLeases } from './given-leases.ts';
+import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
+import { MemoryHistory, MemoryPools } from './memory-records.ts';
+import { quietLog } from './quiet-log.ts';
+import { SharedDriver } from './shared-driver.ts';
+import { TestClock } from './test-clock.ts';
+
+/** One daemon's worth of actors, of several over the same stores. */
+export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
+
+/** Stores that supervisors share, and a clock for all. */
+export const sharedStores = async (options: { readonly pool?: Partial<PoolRecord>; readonly startsByItself?: boolean } = {}) => {
+  const clock = new TestClock(Date.now());
+  const pools = new MemoryPools();
+  const pool = await pools.create(aPool(options.pool));
+  const truth = new FakeSandboxDriver({ reportsWrites: true, now: () => clock.now(), startsByItself: options.startsByItself ?? true });
+  return { clock, pools, pool, truth, history: new MemoryHistory(), driver: new SharedDriver(truth) };
+};
+
+/** A replica over the stores; it leads what the test gives it. */
+export const aReplica = async (stores: Awaited<ReturnType<typeof sharedStores>>, shared: Coordination, options: { readonly sandboxLimit?: number } = {}) => {
+  const { clock, pools, history } = stores;
+  const leases = new GivenLeases(shared.replicas());
+  const coordination: Coordination = {
+    ...shared, lease: (shard) => leases.lease(shard), follow: (listener) => leases.follow(listener), giveUp: (shard) => leases.giveUp(shard), leave: () => { leases.leave(); },
+  };
+  const driver = stores.driver.view();
+  const events = new EventFeed({ clock, log: quietLog, history, coordination });
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(), newId: () => v7() });
+  await supervisor.start();
+  let epoch = 0;
+  const lead = (): void => { epoch += 1; for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch); };
+  const die = (): void => { for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone'); };
+  const unsettled = new Set<string>();
+  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
+  return { supervisor, driver, events, coordination, leases, lead, die, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
+};
