@@ -33,7 +33,7 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
   });
   const streams = new PodStreams({ access, api: background, log, version: version() });
   const driver = new KubernetesSandboxDriver({
-    api, streams: streams as never, clock, log,
+    api, streams, clock, log,
     pods: { runAsUser: config.kubernetes.runAsUser, terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000) },
   });
   const records = new KubernetesRecordStore({

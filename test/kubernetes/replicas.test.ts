@@ -29,9 +29,9 @@ describe('three replicas on a cluster', function () {
     return [one, two, three];
   };
   /** Repeats what is refused for a moment: a template that is not known yet, a usage that is counted. */
-  const until = async (status: number, ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
+  const until = async (status: number, ask: () => Promise<HttpAnswer>, patienceMs = 15_000): Promise<HttpAnswer> => {
     let answer: HttpAnswer | undefined;
-    await eventually(async () => (answer = await ask()).status === status, `an answer of ${status}`).catch((error: unknown) => {
+    await eventually(async () => (answer = await ask()).status === status, `an answer of ${status}`, patienceMs).catch((error: unknown) => {
       throw new Error(`${String(error)}, but ${answer?.status}: ${answer?.text}`);
     });
     if (!answer) throw new Error('nothing was asked');
@@ -48,7 +48,12 @@ describe('three replicas on a cluster', function () {
     expect((await three.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
     expect((await one.post(`/sandboxes/${id}/exec`, { command: ['echo', 'hello'] })).json).to.include({ stdout: 'hello\n' });
     expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
-    expect((await one.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.be.oneOf(['Stopping', 'Completed']);
+    const after = await one.get(`/sandboxes/${id}`);
+    expect([after.json.sandbox?.['status'], after.json.errorCode], after.text).to.deep.be.oneOf([['Stopping', undefined], [undefined, 'SANDBOX_NOT_FOUND']]);
+    await eventually(async () => {
+      const [finished] = (await two.get('/sandboxes?phase=Completed')).json.items ?? [];
+      return finished?.['sandboxId'] === id && finished['endReason'] === 'deleted';
+    }, 'it shows as finished elsewhere');
   });
 
   it('lead each shard on one of them, and each tells of all', async () => {
@@ -64,5 +69,52 @@ describe('three replicas on a cluster', function () {
         && all.every(({ replicas: live, replica }) => live.length === 3 && live.includes(replica));
     }, 'each shard is led by one, as all of them say');
     expect((await clients()[0].get('/debug/shards')).status).to.equal(403);
+  });
+
+  it('keep a claim whose replica was killed right after it, and go on filling pools that it led', async () => {
+    const pools = ['a', 'b', 'c', 'd'];
+    const [one, two, three] = clients();
+    for (const name of pools) await until(201, () => one.post('/sandboxpools', { name, templateName: 'idle-pod', replicas: 1 }));
+    const ids = [];
+    for (const poolName of pools) ids.push(idOf(await until(201, () => one.post('/sandboxes', { poolName }))));
+
+    await replicas.replica(0).kill();
+
+    for (const id of ids) {
+      expect((await two.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
+      expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
+    }
+    for (const poolName of pools) await until(201, () => three.post('/sandboxes', { poolName }), 30_000);
+    await replicas.replica(0).start();
+  });
+
+  it('stop in order, one by one, while the others answer', async () => {
+    for (const replica of replicas.list) {
+      expect(await replica.stop()).to.equal(0);
+      await replica.start();
+    }
+    await until(201, () => clients()[1].post('/sandboxes', { poolName: 'p' }));
+  });
+
+  it('take pools that kubectl makes, and let kubectl end a sandbox', async () => {
+    const namespace = replicas.namespaceOf('red');
+    const [one, two] = clients();
+    await controlPlane().apply({
+      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name: 'by-hand', namespace, annotations: { 'sandpool.dev/user': 'rita' } },
+      spec: { templateName: 'idle-pod', replicas: 1 },
+    });
+    const id = idOf(await until(201, () => one.post('/sandboxes', { poolName: 'by-hand' })));
+
+    await controlPlane().kubectl('delete', 'sandbox', id, '-n', namespace);
+
+    await eventually(async () => (await two.get(`/sandboxes/${id}`)).status === 404, 'it is gone everywhere');
+    await eventually(async () => (await one.get('/sandboxes?phase=Completed')).json.items?.some(({ sandboxId }) => sandboxId === id) === true, 'it is in the history');
+  });
+
+  it('name themselves in every line that they log', () => {
+    for (const { log, name } of replicas.list) {
+      const lines = log.trim().split('\n').map((line) => JSON.parse(line) as { readonly replica?: string });
+      expect(lines.every(({ replica }) => replica?.startsWith(`${name}-`) === true)).to.equal(true);
+    }
   });
 });
