@@ -19,7 +19,7 @@ const FILE = fileURLToPath(new URL('../src/http/openapi/examples.ts', import.met
 interface Exchange { readonly method: string; readonly path: string; readonly request: string; readonly status: number; readonly type: string; readonly answer: string }
 
 const main = async (): Promise<void> => {
-  const daemon = await DaemonUnderTest.start();
+  const daemon = await DaemonUnderTest.start(['--replica', 'sandpool-0']);
   const exchanges: Exchange[] = [];
   const recorder = createServer((request, response) => void relay(request, response, { port: daemon.run.port, exchanges }));
   recorder.listen(0, '127.0.0.1');

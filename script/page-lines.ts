@@ -55,6 +55,8 @@ export const masked = (text: string): string => text
   .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
   .replaceAll(/"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas)":\d+/g, '"$1":N')
   .replaceAll(/"(keyId|isolation|phase)":"[^"]*"/g, '"$1":"X"')
+  .replaceAll(/"replica":"[^"]*"/g, '"replica":"X"')
+  .replaceAll(/"replicas":\[[^\]]*\]/g, '"replicas":[]')
   .replaceAll(/"warnings":\[[^\]]*\]/g, '"warnings":[]')
   .replaceAll(/"[^"\s]{0,64}-[0-9A-Za-z_-]{16,64}"/g, '"MARK"')
   .replaceAll(/\b\d+(\.\d+)?(ms|s)\b/g, 'DURATION')
