@@ -108,7 +108,7 @@ interface Parts {
 const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys, templates, supervisor, events }: Parts): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
-    apiKeys, pepper, clock,
+    apiKeys, pepper, clock, coordination,
     namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,

@@ -45,6 +45,8 @@ export interface Quotas {
   stillReserved(tenant: Tenant, resource: QuotaResource, name: string): Promise<boolean>;
   /** Removes the name's part, whoever reserved it: its record is gone, or about to be. May be repeated. */
   release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
+  /** The tenant is about to use something: what is not known is made known, in the background. Never throws. */
+  expectUse(tenant: Tenant): void;
   /** Counts what a record shows that was read at a start, whatever the limit. Does nothing where usage outlives the replica. */
   restore(tenant: Tenant, resource: QuotaResource, part: { readonly name: string; readonly amount: number }): Promise<void>;
   /** Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None where usage is the replica's own. */

@@ -85,6 +85,7 @@ const inProcessQuotas = (): Quotas => {
     },
     stillReserved: async (tenant, resource, name) => usages.get(keyOf(tenant, resource))?.amounts.has(name) ?? false,
     release: async (tenant, resource, name) => remove(keyOf(tenant, resource), name),
+    expectUse: () => undefined,
     restore: async (tenant, resource, part) => { put(keyOf(tenant, resource), { ...part, limit: Number.POSITIVE_INFINITY }); },
     unsettled: async () => [],
     settle: async () => undefined,

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
+import type { Quotas } from '../contracts/coordination.ts';
 import { RecordExists } from '../contracts/record-store.ts';
 import { invalidArgument, Refusal } from '../model/refusals.ts';
 import type { Caller, Role, Tenant } from '../model/tenant.ts';
@@ -15,6 +16,7 @@ export interface CreateApiKeyDeps {
   /** Where the request names no end. */
   readonly defaultLifetimeMs: number;
   readonly maxLifetimeMs: number;
+  readonly coordination: Pick<Quotas, 'expectUse'>;
 }
 
 /** A key for the caller, with the caller's own role. */
@@ -42,7 +44,9 @@ const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request
     const spec = { tenant, role, shortName, description: request.description ?? '', issuedAt, expiresAt };
     const minted = mintApiKey(spec, deps.pepper);
     try {
-      return { record: await deps.apiKeys.create(minted.record), apiKey: minted.apiKey };
+      const record = await deps.apiKeys.create(minted.record);
+      deps.coordination.expectUse(tenant);
+      return { record, apiKey: minted.apiKey };
     } catch (error) {
       if (!(error instanceof RecordExists)) throw error;
       if (request.name !== undefined) throw new Refusal('ALREADY_EXISTS', 'API key already exists');

@@ -51,6 +51,7 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
     move: (...call) => quotas.move(...call),
     stillReserved: (...call) => quotas.stillReserved(...call),
     release: (...call) => quotas.release(...call),
+    expectUse: (tenant) => { quotas.expectUse(tenant); },
     restore: () => quotas.restore(),
     unsettled: (...call) => quotas.unsettled(...call),
     settle: (...call) => quotas.settle(...call),

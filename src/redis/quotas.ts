@@ -66,6 +66,10 @@ export class RedisQuotas implements Quotas {
     await this.#deps.link.run(RELEASE, this.#keys(tenant, resource), [name]);
   }
 
+  expectUse(tenant: Tenant): void {
+    for (const resource of RESOURCES) this.#rebuild(tenant, resource);
+  }
+
   /** Usage outlives the replica. */
   async restore(): Promise<void> {}
 
@@ -88,7 +92,7 @@ export class RedisQuotas implements Quotas {
       [replica, name, amount, Math.min(limit, NO_LIMIT), from, owner ?? '']);
     if (answer === 'taken') throw takenOver();
     if (answer === 'unknown') {
-      for (const each of RESOURCES) this.#rebuild(tenant, each); // one of them is seldom lost alone
+      this.expectUse(tenant); // one of them is seldom lost alone
       throw unavailable('what you use is being counted anew; try again shortly', Math.ceil(this.#waitMs / 1_000));
     }
     return answer === 'ok';
@@ -107,7 +111,7 @@ export class RedisQuotas implements Quotas {
     const { log } = this.#deps;
     const fields = { tenant: tenantKey(tenant), resource };
     const work = this.#rebuildOnce(tenant, resource).then(
-      (known) => { log.info({ ...fields, known }, 'usage-rebuilt'); },
+      (known) => { log.debug({ ...fields, known }, 'usage-rebuilt'); },
       (error: unknown) => { log.warn({ ...fields, error }, 'usage-not-rebuilt'); },
     ).finally(() => this.#rebuilding.delete(key));
     this.#rebuilding.set(key, work);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { Coordination } from '../../src/contracts/coordination.ts';
+import type { Coordination, QuotaResource } from '../../src/contracts/coordination.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { aRedisCoordination, known, WrittenUsage } from '../support/a-redis-coordination.ts';
@@ -54,6 +55,15 @@ describe('usage in Redis', () => {
     expect(await reserve(one, 'd')).to.equal(true);
   });
 
+  it('is made known ahead for a tenant that is expected', async () => {
+    usage.partsOf(ALICE, 'sandboxes').set('a', 1);
+
+    one.expectUse(ALICE);
+    await eventually(async () => (await redis.client.keys('*:usage:sandboxes')).length > 0, 'it is known');
+
+    expect(await reserve(other, 'b')).to.equal(true);
+  });
+
   it('is not known once Redis was flushed', async () => {
     await isKnown();
     await reserve(one, 'claimed');
@@ -92,14 +102,14 @@ describe('usage in Redis', () => {
 
     expect(performance.now() - began).to.be.at.least(400);
     expect(await reserve(other, 'a', 1)).to.equal(false);
-    expect(usage.reads).to.be.within(1, 2);
+    expect(usage.reads).to.be.within(3, 6); // of each of the three resources, by one replica or both
   });
 
   it('is not made from what was read before a second flush', async () => {
     let reads = 0;
     let go: () => void = () => undefined;
     const held = new Promise<void>((resolve) => { go = resolve; });
-    const slow = { of: async () => { reads += 1; const read = new Map(usage.partsOf(ALICE, 'sandboxes')); if (reads === 1) await held; return read; } };
+    const slow = { of: async (_tenant: Tenant, resource: QuotaResource) => { if (resource !== 'sandboxes') return new Map<string, number>(); reads += 1; const read = new Map(usage.partsOf(ALICE, 'sandboxes')); if (reads === 1) await held; return read; } };
     const third = await aRedisCoordination(redis.settings, { replica: 'replica-3', usage: slow, rebuildWaitMs: 0 });
     await rejected(reserve(third.coordination, 'a'));
     await eventually(() => reads === 1, 'it reads');

@@ -53,7 +53,7 @@ export class FakeOperations implements Operations {
   readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: this.clock });
   readonly #keyDeps = {
     apiKeys: this.#mirror, pepper: this.#pepper, clock: this.clock,
-    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS,
+    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, coordination: { expectUse: () => undefined },
   };
   #serial = 0;
 
