@@ -113,6 +113,11 @@ export interface LogTail {
   readonly next: string;
 }
 
+export interface LogFollowing {
+  readonly container?: string;
+  readonly after: string;
+}
+
 /** What was printed since; `skipped`: something before it is not kept any more. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
@@ -181,14 +186,15 @@ export interface SandboxDriver {
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   /**
    * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing where it printed
-   * nothing. A line is whole, however it was written. Rejects with LogsGone. Who may read it is not asked here.
+   * nothing. A line is whole, however it was written. Rejects with LogsGone, or with NotJoinable where it can't be read now.
+   * Who may read it is not asked here, nor whether there ever was such an instance.
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * What the instance prints from `after` on (a `next` of this instance), in order and soon; ends once it is gone and all
+   * What the instance prints from `after` on (a `next` of its container), in order and soon; ends once it is gone and all
    * was given, or at an abort. Reads no faster than it is asked. Rejects with LogsGone; what `after` no place is counts as the beginning.
    */
-  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch>;
+  followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
   /**
    * Runs the readiness probes of the instance, container's and endpoints', once and now; those who ask at the same time may
    * share a run. Changes nothing of what it is said to be. Rejects with InstanceGone, NotJoinable or OutcomeUnknown.

@@ -2,7 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
   DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
@@ -187,7 +187,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#logs.tail(id, request);
   }
 
-  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+  followLogs(id: InstanceId, { after }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
     return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
   }
 

@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
-  DefinitionRefused, InstanceGone, LeaseLost, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  DefinitionRefused, InstanceGone, LeaseLost, LogsGone, OutcomeUnknown, RecordConflict,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
@@ -175,20 +175,20 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#idle.look(poolUid, namespace);
   }
 
-  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return this.#deps.streams.exec(this.#joined(id, request.container), request, signal);
+  async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    return await this.#deps.streams.exec(this.#joined(id, request.container), request, signal);
   }
 
-  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
-    return this.#deps.streams.attach(this.#joined(id, request.container), request);
+  async attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
+    return await this.#deps.streams.attach(this.#joined(id, request.container), request);
   }
 
-  logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
-    return this.#deps.streams.logs(this.#joined(id, request.container), request);
+  async logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
+    return await this.#deps.streams.logs(this.#logged(id, request.container), request);
   }
 
-  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
-    return this.#deps.streams.followLogs(this.#joined(id, undefined), after, signal);
+  async *followLogs(id: InstanceId, { after, container }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
+    yield* this.#deps.streams.followLogs(this.#logged(id, container), after, signal);
   }
 
   /** The kubelet runs the probes; this tells what they last said. */
@@ -198,8 +198,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return vitals.kind === 'available' ? [{}] : [{ failure: vitals.reason ?? 'it is starting' }];
   }
 
-  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
-    return this.#deps.streams.dial(this.#joined(id, undefined), port, signal);
+  async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+    return await this.#deps.streams.dial(this.#joined(id, undefined), port, signal);
   }
 
   async stop(): Promise<void> {
@@ -295,11 +295,22 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   #joined(id: InstanceId, container: string | undefined): PodTarget {
+    const target = this.#target(id, container);
+    if (!target) throw new InstanceGone('its Pod is gone');
+    return target;
+  }
+
+  #logged(id: InstanceId, container: string | undefined): PodTarget {
+    const target = this.#target(id, container);
+    if (!target) throw new LogsGone('a sandbox\'s log ends with its Pod; look in the cluster\'s own log store');
+    return target;
+  }
+
+  /** Undefined where its Pod is gone. */
+  #target(id: InstanceId, container: string | undefined): PodTarget | undefined {
     const pod = this.#mirror.pod(id);
-    const first = Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
-    const wanted = container ?? first;
-    if (!pod || wanted === undefined || this.#mirror.isPodGone(id)) throw new InstanceGone('its Pod is gone');
-    return { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted };
+    const wanted = container ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
+    return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted } : undefined;
   }
 }
 

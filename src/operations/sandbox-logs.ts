@@ -44,7 +44,7 @@ export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSand
     }
     let open = true;
     return {
-      batches: (signal) => batches(deps.driver, { sandboxId, tail, after: request.after, signal }),
+      batches: (signal) => batches(deps.driver, { sandboxId, container: request.container, tail, after: request.after, signal }),
       close: () => {
         if (!open) return;
         open = false;
@@ -55,10 +55,10 @@ export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSand
   };
 };
 
-async function* batches(driver: SandboxDriver, from: { sandboxId: string; tail: LogTail; after: string | undefined; signal: AbortSignal }): AsyncGenerator<LogBatch, void, undefined> {
-  const { sandboxId, tail, after, signal } = from;
+async function* batches(driver: SandboxDriver, from: { sandboxId: string; container: string | undefined; tail: LogTail; after: string | undefined; signal: AbortSignal }): AsyncGenerator<LogBatch, void, undefined> {
+  const { sandboxId, container, tail, after, signal } = from;
   if (after === undefined && tail.lines.length > 0) yield { lines: tail.lines, skipped: false };
-  yield* driver.followLogs(sandboxId, after ?? tail.next, signal);
+  yield* driver.followLogs(sandboxId, { after: after ?? tail.next, ...(container === undefined ? {} : { container }) }, signal);
 }
 
 const tailOf = async ({ driver, clock }: SandboxLogsDeps, sandboxId: string, { tailLines, sinceMs, container }: LogsRequest): Promise<LogTail> => {

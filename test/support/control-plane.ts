@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -104,6 +104,11 @@ export class ControlPlane extends Cluster {
   /** A line that the log of every container shows from now on. */
   print(line: string, { stream = 'stdout', time = new Date() }: { readonly stream?: 'stdout' | 'stderr'; readonly time?: Date } = {}): void {
     appendFileSync(containerLog(this.#layout.folder), `${time.toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`);
+  }
+
+  /** What containers printed so far is no more. */
+  forgetPrinted(): void {
+    truncateSync(containerLog(this.#layout.folder));
   }
 
   /** Has port-forwards to this port of any pod lead to a port of 127.0.0.1. */

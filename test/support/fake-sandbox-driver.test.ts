@@ -1,7 +1,7 @@
-import { sandboxDriverSuite } from '../contracts/sandbox-driver.ts';
+import { ordersOnThisMachine, sandboxDriverSuite } from '../contracts/sandbox-driver.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
 sandboxDriverSuite('the fake', async () => {
   const driver = new FakeSandboxDriver();
-  return { driver, echoServer: (port: number) => ['echo-server', String(port)], close: () => driver.stop() };
+  return { driver, orders: ordersOnThisMachine((port) => ['echo-server', String(port)]), close: () => driver.stop() };
 });

@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream';
 import {
   DefinitionRefused, InstanceGone, LeaseLost, PortUnreachable,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
@@ -195,7 +195,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     return this.logged.tail(id, request);
   }
 
-  followLogs(id: InstanceId, after: string, signal: AbortSignal): AsyncIterable<LogBatch> {
+  followLogs(id: InstanceId, { after }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
     return this.logged.follow(id, after, { signal, ended: () => !this.#vitals.has(id) });
   }
 

@@ -154,7 +154,7 @@ describe('what sandboxes print', function () {
   it('is followed as it comes, to its end', async () => {
     const id = await printing('for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; printf last');
     const lines: string[] = [];
-    for await (const batch of driver.followLogs(id, '0', new AbortController().signal)) lines.push(...batch.lines.map(({ text }) => String(text)));
+    for await (const batch of driver.followLogs(id, { after: '0' }, new AbortController().signal)) lines.push(...batch.lines.map(({ text }) => String(text)));
     expect(lines).to.deep.equal(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'last']);
   });
 
@@ -166,7 +166,7 @@ describe('what sandboxes print', function () {
     await shows(id, 'end');
     const controller = new AbortController();
     const batches: { first: string; skipped: boolean }[] = [];
-    for await (const { lines, skipped } of driver.followLogs(id, '0', controller.signal)) {
+    for await (const { lines, skipped } of driver.followLogs(id, { after: '0' }, controller.signal)) {
       batches.push({ first: String(lines[0]?.text), skipped });
       if (String(lines.at(-1)?.text) === 'end') controller.abort();
     }

@@ -1,6 +1,6 @@
 /**
- * What kwok plays: nodes that are up, and pods that run. The label `test.sandpool.dev/stage` of a pod chooses another fate;
- * the annotation `test.sandpool.dev/delay` (`250ms`, `3s`) says how long it takes.
+ * What kwok plays: nodes that are up, and pods that run. The label `test.sandpool.dev/stage` of a pod, or an image of that
+ * name in its first container, chooses another fate; the annotation `test.sandpool.dev/delay` (`250ms`, `3s`) says how long it takes.
  *
  * | stage | what happens to the pod |
  * | --- | --- |
@@ -9,6 +9,7 @@
  * | `stuck` | stays Pending |
  * | `unpullable` | Pending, its containers wait with ImagePullBackOff |
  * | `fails` | Failed, exit code 1, without ever running |
+ * | `exits` | Running, then Succeeded, exit code 0 |
  * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
  * | `vanishes` | Running, then gone after 1 s without a word |
  * | `lingers` | Running; once deleted, stays Terminating until the label goes |
@@ -94,6 +95,8 @@ const stage = ({ name, kind, when, next, delayMs }: Stage): object => ({
 });
 
 const labelled = (operator: 'In' | 'NotIn', ...values: readonly string[]): object => ({ key: `.metadata.labels["${STAGE_LABEL}"]`, operator, values });
+const staged = (operator: 'In' | 'NotIn', ...values: readonly string[]): object =>
+  ({ key: `.metadata.labels["${STAGE_LABEL}"] // .spec.containers[0].image`, operator, values });
 const ready = (operator: 'In' | 'NotIn', value: string): object =>
   ({ key: '.status.conditions.[] | select( .type == "Ready" ) | .status', operator, values: [value] });
 const phase = (value: string): object => ({ key: '.status.phase', operator: 'In', values: [value] });
@@ -123,24 +126,25 @@ const podStages = (): readonly object[] => {
   const starting = [leaving('DoesNotExist'), phase('Pending')];
   const running = [leaving('DoesNotExist'), phase('Running')];
   const up = podStatus('Running', 'waiting: null, running: { startedAt: {{ $now | Quote }} }');
-  const ended = (exitCode: number, reason: string): string =>
-    podStatus('Failed', `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`);
+  const ended = (phase: 'Failed' | 'Succeeded', exitCode: number, reason: string): string =>
+    podStatus(phase, `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`);
   const pod = (name: string, when: readonly object[], next: object, delayMs?: number): object =>
     stage({ name: `pod-${name}`, kind: 'Pod', when, next, ...(delayMs === undefined ? {} : { delayMs }) });
   return [
-    pod('up', [...starting, labelled('NotIn', 'slow', 'stuck', 'unpullable', 'fails')], { statusTemplate: up }),
-    pod('slow', [...starting, labelled('In', 'slow')], { statusTemplate: up }, 3_000),
-    pod('unpullable', [...starting, labelled('In', 'unpullable'), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
+    pod('up', [...starting, staged('NotIn', 'slow', 'stuck', 'unpullable', 'fails')], { statusTemplate: up }),
+    pod('slow', [...starting, staged('In', 'slow')], { statusTemplate: up }, 3_000),
+    pod('unpullable', [...starting, staged('In', 'unpullable'), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
       { statusTemplate: podStatus('Pending', 'waiting: { reason: ImagePullBackOff, message: "Back-off pulling image" }') }),
-    pod('fails', [...starting, labelled('In', 'fails')], { statusTemplate: ended(1, 'Error') }, 0),
-    pod('crashes', [...running, labelled('In', 'crashes')], { statusTemplate: ended(137, 'OOMKilled') }, 1_000),
-    pod('vanishes', [...running, labelled('In', 'vanishes')], { delete: true }, 1_000),
-    pod('gone', [leaving('Exists'), labelled('NotIn', 'lingers')], { delete: true }),
+    pod('fails', [...starting, staged('In', 'fails')], { statusTemplate: ended('Failed', 1, 'Error') }, 0),
+    pod('exits', [...running, staged('In', 'exits')], { statusTemplate: ended('Succeeded', 0, 'Completed') }, 0),
+    pod('crashes', [...running, staged('In', 'crashes')], { statusTemplate: ended('Failed', 137, 'OOMKilled') }, 1_000),
+    pod('vanishes', [...running, staged('In', 'vanishes')], { delete: true }, 1_000),
+    pod('gone', [leaving('Exists'), staged('NotIn', 'lingers')], { delete: true }),
   ];
 };
 
 /** One PATCH takes a pod there: phase, conditions, addresses and a status of each container. */
-const podStatus = (to: 'Pending' | 'Running' | 'Failed', state: string): string => {
+const podStatus = (to: 'Pending' | 'Running' | 'Failed' | 'Succeeded', state: string): string => {
   const isUp = to === 'Running';
   const condition = (type: string, holds: boolean): string => `- { type: ${type}, status: "${holds ? 'True' : 'False'}", lastTransitionTime: {{ $now | Quote }} }`;
   return `
