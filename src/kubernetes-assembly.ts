@@ -31,7 +31,7 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
     await api.close();
     throw new Error(`the API server at ${access.server.origin} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   });
-  const streams = new PodStreams({ access, api: background, log, version: version() });
+  const streams = new PodStreams({ access, api: api.lane('claims'), log, version: version() });
   const driver = new KubernetesSandboxDriver({
     api, streams, clock, log,
     pods: { runAsUser: config.kubernetes.runAsUser, terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000) },
@@ -59,7 +59,6 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
     },
     stop: async () => {
       await driver.stop();
-      await streams.stop();
       await records.stop();
       await redis.stop();
       await history.stop();

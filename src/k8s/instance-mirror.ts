@@ -1,5 +1,5 @@
 import type { InstanceId } from '../model/identifiers.ts';
-import type { InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { StoredPod } from './pod-resource.ts';
 import { compareVersions } from './resource-version.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
@@ -9,6 +9,8 @@ interface Entry {
   pod?: StoredPod;
   /** Its own Pod was there, and is certainly no more. */
   podGone?: Extract<Vitals, { kind: 'gone' }>;
+  /** What its end says, where that is known. */
+  podEnd?: End;
   /** When it was first seen ready; what is not ready after that is unavailable. */
   startedAt?: number;
   /** What was last reported. */
@@ -76,6 +78,10 @@ export class InstanceMirror {
 
   putPod(pod: StoredPod): void {
     if (pod.ownerUid === undefined) return;
+    if (pod.isForced) {
+      this.dropPod(pod);
+      return;
+    }
     const entry = this.#entryOf(pod.name);
     if (entry.pod && compareVersions(pod.revision, entry.pod.revision) <= 0) return;
     this.#placeOnNode(pod.name, entry.pod?.nodeName, pod.nodeName);
@@ -84,14 +90,19 @@ export class InstanceMirror {
     this.#changed(pod.name);
   }
 
-  dropPod(id: InstanceId, uid: string): void {
+  /** The Pod as it was last seen. */
+  dropPod(pod: StoredPod): void {
+    const { name: id, uid, vitals: last } = pod;
     const entry = this.#entries.get(id);
     if (!entry || (entry.pod && entry.pod.uid !== uid)) return;
-    const wasOwn = entry.pod ? isOwn(entry.pod, entry.sandbox) : entry.sandbox?.podUid === uid;
-    const last = entry.pod?.vitals;
+    const wasOwn = isOwn(pod, entry.sandbox);
     this.#placeOnNode(id, entry.pod?.nodeName, undefined);
     delete entry.pod;
-    if (wasOwn) entry.podGone ??= last?.kind === 'gone' ? last : { kind: 'gone', exitCode: null, reason: 'its Pod was deleted' };
+    if (wasOwn && !entry.podGone) {
+      const end = endOf({ ...pod, endsBy: pod.endsBy ?? 0 });
+      entry.podGone = last.kind === 'gone' ? last : { kind: 'gone', exitCode: null, reason: pod.disruption ?? 'its Pod was deleted' };
+      if (end) entry.podEnd = end;
+    }
     this.#changed(id);
   }
 
@@ -141,12 +152,12 @@ export class InstanceMirror {
 
   #factOf(id: InstanceId, entry: Entry): InstanceFact {
     const pod = ownPodOf(entry);
-    return { id, record: recordOf(entry.sandbox, pod), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
+    return { id, record: recordOf(entry.sandbox, pod ? endOf(pod) : entry.podEnd), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
   }
 
-  #vitalsOf({ vitals, terminating, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
+  #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
     if (vitals.kind === 'gone') return vitals;
-    const trouble = terminating ? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
+    const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
     if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble };
     if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble };
     return vitals.kind === 'starting' ? { kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
@@ -162,9 +173,23 @@ const isOwn = (pod: StoredPod, sandbox: StoredSandbox | undefined): boolean =>
 
 const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined => (pod && isOwn(pod, sandbox) ? pod : undefined);
 
-/** Claimed, and its Pod told to end: it ends. Unclaimed, and deleted but for somebody's finalizer: dead, never free. */
-export const recordOf = (sandbox: StoredSandbox | undefined, pod: StoredPod | undefined): InstanceRecord | undefined => {
+/**
+ * Claimed, and ended or told to end: its own end stands first, then what that of its Pod says. Unclaimed, and deleted but for
+ * somebody's finalizer: dead, never free.
+ */
+export const recordOf = (sandbox: StoredSandbox | undefined, podEnd: End | undefined): InstanceRecord | undefined => {
   if (!sandbox) return undefined;
-  if (!sandbox.record.claim) return sandbox.terminating ? undefined : sandbox.record;
-  return sandbox.terminating || pod?.terminating ? { ...sandbox.record, state: 'ending' } : sandbox.record;
+  const { record, terminating } = sandbox;
+  if (!record.claim) return terminating ? undefined : record;
+  const end = record.end ?? podEnd ?? (terminating ? DELETED : undefined);
+  return end ? { ...record, state: 'ending', end } : record;
+};
+
+const DELETED: End = { reason: 'deleted', exitCode: null };
+
+/** Undefined where it is not told to end, and of a main process that ended by itself. */
+export const endOf = ({ vitals, endsBy, disruption }: StoredPod): End | undefined => {
+  const exitCode = vitals.kind === 'gone' ? vitals.exitCode : null;
+  if (disruption !== undefined && (endsBy !== undefined || vitals.kind === 'gone')) return { reason: 'killed', exitCode };
+  return endsBy !== undefined && vitals.kind !== 'gone' ? DELETED : undefined;
 };

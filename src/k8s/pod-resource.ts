@@ -74,7 +74,12 @@ export interface StoredPod {
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;
-  readonly terminating: boolean;
+  /** It was told to end, by this time in ms since the epoch. */
+  readonly endsBy: number | undefined;
+  /** Ended without grace: only somebody's finalizer keeps the object. */
+  readonly isForced: boolean;
+  /** Why the cluster itself ends it, or ended it: it is evicted, preempted, or its node is gone. */
+  readonly disruption: string | undefined;
   readonly vitals: Vitals;
 }
 
@@ -86,7 +91,7 @@ interface ContainerStatus {
 }
 interface PodObject {
   readonly metadata: {
-    readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string;
+    readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string; readonly deletionGracePeriodSeconds?: number;
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
   };
   readonly spec?: { readonly nodeName?: string };
@@ -101,7 +106,9 @@ export const storedPodOf = (object: unknown): StoredPod => {
   return {
     namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
-    terminating: metadata.deletionTimestamp !== undefined,
+    endsBy: metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp),
+    isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
+    disruption: disruptionOf(status),
     vitals: vitalsOf(status),
   };
 };
@@ -122,6 +129,13 @@ const vitalsOf = (status: PodObject['status']): Vitals => {
   }
 };
 
+/** A Pod that a kubelet ends, or that never fitted its node, is Failed with a reason of its own. */
+const disruptionOf = (status: PodObject['status']): string | undefined => {
+  const condition = status?.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
+  if (condition) return said(condition.reason ?? condition.type, condition.message);
+  return status?.phase === 'Failed' && status.reason !== undefined ? said(status.reason, status.message) : undefined;
+};
+
 const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null => {
   const codes = containers.flatMap(({ state }) => state?.terminated?.exitCode ?? []);
   return codes.find((code) => code !== 0) ?? codes[0] ?? null;
@@ -129,7 +143,7 @@ const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null 
 
 const endOf = ({ phase, reason, message, containerStatuses = [] }: NonNullable<PodObject['status']>): string => {
   const terminated = containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
-  if (reason !== undefined) return message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`;
+  if (reason !== undefined) return said(reason, message);
   return terminated ? `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}` : `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
 };
 

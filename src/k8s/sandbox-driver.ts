@@ -9,9 +9,10 @@ import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
-import { ApiRefused } from './api-errors.ts';
+import { isRefused } from './api-errors.ts';
 import { IdleLook } from './idle-look.ts';
-import { InstanceMirror, recordOf } from './instance-mirror.ts';
+import { endOf, InstanceMirror, recordOf } from './instance-mirror.ts';
+import { PodRemoval } from './pod-removal.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
 import type { PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
@@ -31,6 +32,8 @@ export interface KubernetesDriverDeps {
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 const CATCH_UP_MS = 5_000;
+/** Writes of one change, each at the revision that was read last. */
+const MOST_ATTEMPTS = 4;
 
 /**
  * Runs instances as Pods: each has a `Sandbox` record of its own, which is written before its Pod and owns it. A claim is
@@ -44,6 +47,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #mirror: InstanceMirror;
   readonly #sandboxes: Reflector<StoredSandbox>;
   readonly #pods: Reflector<StoredPod>;
+  readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
   readonly #looking = new Set<InstanceId>();
   #report: (fact: InstanceFact) => void = () => {};
@@ -64,9 +68,13 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
       report: ({ type, record }) => {
         if (type === 'put') this.#mirror.putPod(record);
-        else this.#mirror.dropPod(record.name, record.uid);
+        else this.#mirror.dropPod(record);
         if (type === 'gone' || record.vitals.kind === 'gone') deps.streams.gone(record.uid);
       },
+    });
+    this.#removal = new PodRemoval({
+      api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
+      gone: (uid) => { deps.streams.gone(uid); }, run: (work, running) => { this.#run(work, running); },
     });
     this.#idle = new IdleLook({ api: this.#soon, clock: deps.clock, mirror: this.#mirror, read: (stored) => this.#factOf(stored) });
   }
@@ -129,6 +137,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async retire(id: InstanceId, seen: Revision): Promise<void> {
     const known = this.#mirror.sandbox(id);
     if (!known) return;
+    if (known.record.claim) throw new RecordConflict('it is claimed');
     const { namespace } = known.record.poolOwner;
     try {
       await this.#soon.remove(sandboxPath(namespace, id), { uid: known.uid, resourceVersion: seen, propagationPolicy: 'Background' });
@@ -139,18 +148,20 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const pod = this.#mirror.pod(id);
     this.#mirror.dropSandbox(id, known.uid);
     // Without this the cluster's garbage collection would come to it, later.
-    if (pod) this.#run('delete a retired Pod', this.#removePod(pod));
+    if (pod) this.#run('delete a retired Pod', this.#removal.remove(pod));
   }
 
-  async release(id: InstanceId, _end: End): Promise<void> {
-    const known = this.#mirror.sandbox(id);
+  /** The end of its Pod is the durable note, and says `deleted`; another reason is written into the record before. */
+  async release(id: InstanceId, end: End): Promise<void> {
     const pod = this.#mirror.pod(id);
-    if (pod?.terminating || this.#mirror.isPodGone(id)) return;
+    if (pod?.endsBy !== undefined || pod?.vitals.kind === 'gone' || this.#mirror.isPodGone(id)) return;
+    if (end.reason !== 'deleted') await this.#noteEnd(id, end);
+    const known = this.#mirror.sandbox(id);
     const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
     if (namespace === undefined) return;
     const uid = known?.podUid ?? pod?.uid;
     if (uid === undefined) throw new OutcomeUnknown('its Pod is not known yet');
-    await this.#removePod({ namespace, name: id, uid });
+    await this.#removal.remove({ namespace, name: id, uid });
   }
 
   async forget(id: InstanceId): Promise<void> {
@@ -263,25 +274,28 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const { id, namespace } = 'record' in of ? { id: of.record.id, namespace: of.record.poolOwner.namespace } : of;
     const found = await this.#soon.get(podPath(namespace, id)).catch(notFound);
     const pod = found === undefined ? undefined : storedPodOf(found);
+    if (pod) this.#removal.hurry(pod);
     const own = pod && (!stored || (pod.ownerUid === stored.uid && (stored.podUid === undefined || stored.podUid === pod.uid))) ? pod : undefined;
     if (stored) this.#mirror.putSandbox(stored);
     if (own) this.#mirror.putPod(own);
     // An unclaimed record may still get its Pod.
     else if (stored?.record.claim || !stored || this.#mirror.isPodGone(id)) this.#mirror.foundNoPod(id);
-    return this.#mirror.fact(id) ?? { id, record: recordOf(stored, own), vitals: own?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
+    return this.#mirror.fact(id) ?? { id, record: recordOf(stored, own && endOf(own)), vitals: own?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
   }
 
-  async #removePod({ namespace, name, uid }: Pick<StoredPod, 'namespace' | 'name' | 'uid'>): Promise<void> {
-    const { terminationGraceSeconds } = this.#deps.pods;
-    try {
-      await this.#soon.remove(podPath(namespace, name), { uid, gracePeriodSeconds: terminationGraceSeconds });
-      if (terminationGraceSeconds > 0) return;
-    } catch (error) {
-      // Another Pod of its name is none of ours.
-      if (!isRefused(error, 404) && !isRefused(error, 409)) throw error;
+  /** The first end noted stands. */
+  async #noteEnd(id: InstanceId, end: End): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const stored = this.#mirror.sandbox(id);
+      if (!stored?.record.claim || stored.record.end) return;
+      try {
+        await this.#rewrite({ ...stored.record, end }, stored);
+        return;
+      } catch (error) {
+        if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
+        await this.#readIn(stored.record.poolOwner.namespace, id);
+      }
     }
-    this.#mirror.dropPod(name, uid);
-    this.#deps.streams.gone(uid);
   }
 
   #lookForPod(id: InstanceId): void {
@@ -313,8 +327,6 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted } : undefined;
   }
 }
-
-const isRefused = (error: unknown, status: number): boolean => error instanceof ApiRefused && error.status === status;
 
 const notFound = (error: unknown): undefined => {
   if (isRefused(error, 404)) return undefined;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Birth, Claim, InstanceRecord } from '../model/sandbox.ts';
+import { END_REASONS, type Birth, type Claim, type End, type InstanceRecord } from '../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
 
@@ -40,6 +40,8 @@ export const SandboxSpecSchema = z.object({
   startupTimeoutMs: z.int().min(0),
   /** The Pod that was claimed with it; from then on another is not its own. */
   podUid: word.optional(),
+  /** Why it is ended, where that is another reason than that somebody deletes it: the end of its Pod alone says that. */
+  end: z.object({ reason: z.enum(END_REASONS), exitCode: z.int().optional() }).optional(),
   claim: z.object({ ...names, claimedAt: z.iso.datetime(), idleTimeoutMs: z.int().min(0), maxLifetimeMs: z.int().min(0), mark: z.string().max(128).optional() }).optional(),
 });
 export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
@@ -86,8 +88,11 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
   poolUid: record.poolUid, poolName: record.poolName, poolOwner: { team: record.poolOwner.team, user: record.poolOwner.user },
   createdAt: new Date(record.createdAt).toISOString(), updateRevision: record.updateRevision, cpu: record.cpu, memory: record.memory,
   containerImages: record.containerImages, endpoints: record.endpoints, startupTimeoutMs: record.startupTimeoutMs, podUid,
+  end: record.end && endSpec(record.end),
   claim: record.claim && claimSpec(record.claim),
 });
+
+const endSpec = ({ reason, exitCode }: End): NonNullable<SandboxSpec['end']> => ({ reason, ...(exitCode === null ? {} : { exitCode }) });
 
 const claimSpec = ({ owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }: Claim): NonNullable<SandboxSpec['claim']> => ({
   team: owner.team, user: owner.user, claimedAt: new Date(claimedAt).toISOString(), idleTimeoutMs, maxLifetimeMs, mark: mark && formatMark(mark),
@@ -104,7 +109,7 @@ export const storedSandboxOf = (object: unknown, share: <T>(value: T) => T = (va
   // What the API server stores has passed the same schema there; here only what an older schema could have let through.
   if (typeof spec !== 'object' || spec === null || spec.format > FORMAT || typeof spec.poolUid !== 'string' || (spec.state === 'claimed') !== (spec.claim !== undefined)) return undefined;
   const { namespace } = metadata;
-  const { claim } = spec;
+  const { claim, end } = spec;
   const mark = claim?.mark === undefined ? undefined : parseMark(claim.mark);
   const record: InstanceRecord = {
     id: metadata.name, revision: metadata.resourceVersion, state: spec.state, poolUid: share(spec.poolUid), poolName: share(spec.poolName),
@@ -115,6 +120,7 @@ export const storedSandboxOf = (object: unknown, share: <T>(value: T) => T = (va
       owner: share({ namespace, team: claim.team, user: claim.user }), claimedAt: Date.parse(claim.claimedAt), idleTimeoutMs: claim.idleTimeoutMs,
       maxLifetimeMs: claim.maxLifetimeMs, ...(mark ? { mark } : {}),
     } } : {}),
+    ...(end ? { end: { reason: end.reason, exitCode: end.exitCode ?? null } } : {}),
   };
   return { record, uid: metadata.uid, podUid: spec.podUid, terminating: metadata.deletionTimestamp !== undefined };
 };

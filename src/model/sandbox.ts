@@ -8,9 +8,11 @@ export const SANDBOX_STATUSES = ['Idle', 'Starting', 'Running', 'Stopping', 'Fai
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
 /** Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us; the rest died or never lived. */
-export type EndReason =
-  | 'deleted' | 'force-deleted' | 'idle-timeout' | 'max-lifetime'
-  | 'exited' | 'killed' | 'lost' | 'start-failed' | 'start-timeout' | 'retired';
+export const END_REASONS = [
+  'deleted', 'force-deleted', 'idle-timeout', 'max-lifetime',
+  'exited', 'killed', 'lost', 'start-failed', 'start-timeout', 'retired',
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
 
 /** A tenant's hold on an instance, durable with the claim. Times are milliseconds since the epoch. */
 export interface Claim {
