@@ -1,6 +1,7 @@
 import type { Birth, Vitals } from '../model/sandbox.ts';
 import type { ReadinessProbe } from '../model/readiness-probe.ts';
 import type { ContainerDefinition } from '../model/template.ts';
+import { placedProbes } from './probe-places.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
 
 export const podsPath = (namespace?: string): string => `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
@@ -17,27 +18,39 @@ export interface PodSettings {
   readonly terminationGraceSeconds: number;
 }
 
-/** The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod Security, no service account. */
-export const podOf = ({ record, definition }: Birth, ownerUid: string, settings: PodSettings): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name: record.id,
-    namespace: record.poolOwner.namespace,
-    labels: { [POOL_LABEL]: record.poolUid, [NETWORK_LABEL]: definition.network },
-    ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: record.id, uid: ownerUid, controller: true, blockOwnerDeletion: false }],
-  },
-  spec: {
-    restartPolicy: 'Never',
-    automountServiceAccountToken: false,
-    enableServiceLinks: false,
-    terminationGracePeriodSeconds: settings.terminationGraceSeconds,
-    securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
-    containers: definition.containers.map(containerOf),
-  },
-});
+/** Before the name of a container whose probe is an endpoint's. */
+const ENDPOINT_PROBE = 'probe.sandpool.dev/';
 
-const containerOf = (container: ContainerDefinition): object => ({
+/** The endpoint that the container's probe belongs to; undefined where it is its own. */
+export const endpointProbeOf = (annotations: Readonly<Record<string, string>> | undefined, container: string): string | undefined =>
+  annotations?.[`${ENDPOINT_PROBE}${container}`];
+
+/** The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod Security, no service account. */
+export const podOf = ({ record, definition }: Birth, ownerUid: string, settings: PodSettings): object => {
+  const { byContainer } = placedProbes(definition);
+  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) => (endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]]));
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: record.id,
+      namespace: record.poolOwner.namespace,
+      labels: { [POOL_LABEL]: record.poolUid, [NETWORK_LABEL]: definition.network },
+      ...(ofEndpoints.length === 0 ? {} : { annotations: Object.fromEntries(ofEndpoints) }),
+      ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: record.id, uid: ownerUid, controller: true, blockOwnerDeletion: false }],
+    },
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: settings.terminationGraceSeconds,
+      securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: definition.containers.map((container) => containerOf(container, byContainer.get(container.name)?.probe)),
+    },
+  };
+};
+
+const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | undefined): object => ({
   name: container.name,
   image: container.image,
   command: container.given?.command,
@@ -46,7 +59,7 @@ const containerOf = (container: ContainerDefinition): object => ({
   env: Object.entries(container.env).map(([name, value]) => ({ name, value })),
   ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
   resources: resourcesOf(container),
-  readinessProbe: container.readinessProbe && probeOf(container.readinessProbe),
+  readinessProbe: probe && probeOf(probe),
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 

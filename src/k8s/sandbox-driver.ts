@@ -12,10 +12,12 @@ import type { ApiClient, ApiServer } from './api-client.ts';
 import { isRefused } from './api-errors.ts';
 import { IdleLook } from './idle-look.ts';
 import { endOf, InstanceMirror, recordOf } from './instance-mirror.ts';
+import { PodProbes } from './pod-probes.ts';
 import { PodRemoval } from './pod-removal.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
 import type { PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
+import { placedProbes } from './probe-places.ts';
 import { Reflector } from './reflector.ts';
 import { bornSandbox, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 import { sharedValues } from './shared-values.ts';
@@ -47,6 +49,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #mirror: InstanceMirror;
   readonly #sandboxes: Reflector<StoredSandbox>;
   readonly #pods: Reflector<StoredPod>;
+  readonly #probes: PodProbes;
   readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
   readonly #looking = new Set<InstanceId>();
@@ -72,6 +75,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
         if (type === 'gone' || record.vitals.kind === 'gone') deps.streams.gone(record.uid);
       },
     });
+    this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
       api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
       gone: (uid) => { deps.streams.gone(uid); }, run: (work, running) => { this.#run(work, running); },
@@ -99,6 +103,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     definition.containers.forEach(({ image }, index) => {
       if (image === 'host') throw new DefinitionRefused(`spec.containers[${index}].image: a Pod needs the name of a container image; "host" is for the embedded daemon`);
     });
+    const [homeless] = placedProbes(definition).homeless;
+    if (homeless !== undefined) throw new DefinitionRefused(`spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs one for each container, and each has one already`);
     if (definition.network === 'host') throw new DefinitionRefused('spec.network: "host" is for the embedded daemon; a Pod has a network of its own');
   }
 
@@ -202,11 +208,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     yield* this.#deps.streams.followLogs(this.#logged(id, container), after, signal);
   }
 
-  /** The kubelet runs the probes; this tells what they last said. */
   async probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
-    const { vitals } = await this.read(id);
-    if (vitals.kind === 'gone') throw new InstanceGone(vitals.reason);
-    return vitals.kind === 'available' ? [{}] : [{ failure: vitals.reason ?? 'it is starting' }];
+    return await this.#probes.run(this.#joined(id, undefined));
   }
 
   async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {

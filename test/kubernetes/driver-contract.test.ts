@@ -1,15 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { apiServer } from '../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
-import { PodStreams } from '../../src/k8s/pod-streams.ts';
-import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
-import { ServerClock } from '../../src/k8s/server-clock.ts';
-import type { Birth } from '../../src/model/sandbox.ts';
 import { sandboxDriverSuite, type DriverUnderTest } from '../contracts/sandbox-driver.ts';
+import { PodDriver } from '../support/a-pod-driver.ts';
+import { execProbe } from '../support/a-probe.ts';
 import { installCustomResources } from '../support/custom-resources.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const ECHO_PORT = 7_000;
@@ -29,37 +23,29 @@ describe('the contract of drivers, on the real control plane', function () {
   });
   after(() => { echo.close(); });
 
-  /** As the daemon has it; what kwok makes of a Pod goes by the name of its image. */
-  const orderOf = (image: string): Birth => {
-    const { record, definition } = anOrder(aDefinition({ image }));
-    return { record: { ...record, poolOwner: { ...record.poolOwner, namespace }, containerImages: { main: image } }, definition };
-  };
-
   const aDriver = async (): Promise<DriverUnderTest> => {
     controlPlane().forgetPrinted();
-    const access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('sandpool') }, quietLog);
-    const clock = new ServerClock();
-    const api = apiServer({ access, version: 'test', clock });
-    const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
-    const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog });
+    const pods = await PodDriver.make(controlPlane(), namespace);
+    const probe = execProbe(['true']);
     return {
-      driver,
+      driver: pods.driver,
       orders: {
-        lasting: () => orderOf('busybox'),
+        lasting: () => pods.order(),
         printing: (text) => {
           for (const line of text.split('\n')) controlPlane().print(line);
-          return orderOf('exits');
+          return pods.order('exits');
         },
-        echoing: () => orderOf('busybox'),
+        echoing: () => pods.order(),
         unfit: [
-          { definition: aDefinition({ image: 'host' }), field: 'spec.containers[0].image' },
-          { definition: aDefinition({ image: 'busybox' }, { network: 'host' }), field: 'spec.network' },
+          { definition: pods.order('host').definition, field: 'spec.containers[0].image' },
+          { definition: pods.order('busybox', { definition: { network: 'host' } }).definition, field: 'spec.network' },
+          {
+            definition: pods.order('busybox', { container: { readinessProbe: probe }, definition: { endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } } } }).definition,
+            field: 'spec.endpoints',
+          },
         ],
       },
-      close: async () => {
-        await driver.stop();
-        await api.close();
-      },
+      close: () => pods.close(),
     };
   };
 

@@ -1,0 +1,72 @@
+import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { PodStreams } from '../../src/k8s/pod-streams.ts';
+import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
+import { ServerClock } from '../../src/k8s/server-clock.ts';
+import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
+import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
+import type { Cluster } from './control-plane/cluster.ts';
+import { FactLog } from './fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from './instance-orders.ts';
+import { quietLog } from './quiet-log.ts';
+
+export interface PodOrderPart {
+  readonly container?: Partial<ContainerDefinition>;
+  readonly definition?: Partial<InstanceDefinition>;
+}
+
+/** The driver of one replica, as the daemon has it and with the daemon's rights, in a namespace that is there. */
+export class PodDriver {
+  readonly driver: KubernetesSandboxDriver;
+  readonly log = new FactLog();
+  readonly namespace: string;
+  readonly #api: ApiServer;
+
+  private constructor(parts: { readonly driver: KubernetesSandboxDriver; readonly api: ApiServer; readonly namespace: string }) {
+    this.driver = parts.driver;
+    this.#api = parts.api;
+    this.namespace = parts.namespace;
+  }
+
+  /** Nothing is watched yet. */
+  static async make(cluster: Cluster, namespace: string, { graceSeconds = 0 }: { readonly graceSeconds?: number } = {}): Promise<PodDriver> {
+    const access = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
+    const clock = new ServerClock();
+    const api = apiServer({ access, version: 'test', clock });
+    const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
+    const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog });
+    return new PodDriver({ driver, api, namespace });
+  }
+
+  static async watching(...terms: Parameters<typeof PodDriver.make>): Promise<PodDriver> {
+    const made = await PodDriver.make(...terms);
+    await made.driver.watch(made.log.report);
+    return made;
+  }
+
+  /** What kwok makes of the Pod goes by the name of its image. */
+  order(image = 'busybox', { container, definition }: PodOrderPart = {}): Birth {
+    return podOrder(this.namespace, image, { ...(container ? { container } : {}), ...(definition ? { definition } : {}) });
+  }
+
+  async launched(order = this.order()): Promise<InstanceRecord> {
+    const record = await this.driver.launch(order, permitted);
+    await this.log.when(record.id, 'available');
+    return record;
+  }
+
+  async claimed(order = this.order()): Promise<InstanceRecord> {
+    const record = await this.launched(order);
+    return await this.driver.claim(record, aClaim({ owner: record.poolOwner }));
+  }
+
+  async close(): Promise<void> {
+    await this.driver.stop();
+    await this.#api.close();
+  }
+}
+
+export const podOrder = (namespace: string, image: string, { container, definition }: PodOrderPart = {}): Birth => {
+  const { record, definition: rendered } = anOrder(aDefinition({ ...container, image }, definition));
+  return { record: { ...record, poolOwner: { ...record.poolOwner, namespace }, containerImages: { main: image } }, definition: rendered };
+};
