@@ -28,14 +28,15 @@ describe('the cluster of the tests', function () {
     expect(await may('create', 'clusterrolebindings')).to.equal('no');
   });
 
-  it('keeps secrets of other namespaces from sandpool', async () => {
+  it('keeps secrets from sandpool', async () => {
     const namespace = await cluster().namespace();
 
-    expect((await cluster().kubectlAs('sandpool', ['get', 'secrets', '-n', namespace])).exitCode).to.equal(0);
-    const { exitCode, stderr } = await cluster().kubectlAs('sandpool', ['get', 'secrets', '-n', 'kube-system']);
+    for (const place of [namespace, 'kube-system']) {
+      const { exitCode, stderr } = await cluster().kubectlAs('sandpool', ['get', 'secrets', '-n', place]);
 
-    expect(exitCode).to.equal(1);
-    expect(stderr).to.include('Forbidden');
+      expect(exitCode).to.equal(1);
+      expect(stderr).to.include('Forbidden');
+    }
   });
 
   it('refuses a pod that the restricted security standard refuses', async () => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type RightsSubject, tenantRights } from './sandpool-rights.ts';
+import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
 
 /** `admin` may do everything; `sandpool` has the daemon's rights, in the namespaces that `namespace` made. */
 export type ClusterUser = 'admin' | 'sandpool';
@@ -61,12 +61,10 @@ export abstract class Cluster {
     this.#printed(args, await this.kubectlAs('admin', args, manifestText(manifests)));
   }
 
-  /** Makes a tenant's namespace, in which pods can be made at once, and answers its name. */
+  /** Makes a tenant's namespace as the chart does, in which pods can be made at once, and answers its name. */
   async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
-    // As the chart's tenants are: what Sandpool makes must pass the strictest of the pod security standards.
-    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
     this.#namespaces.push(name);
-    await this.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }, tenantRights(name, this.#access.subject)]);
+    await this.apply(tenantNamespace(name, this.#access.subject));
     await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, '--timeout=30s');
     return name;
   }

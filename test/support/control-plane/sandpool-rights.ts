@@ -1,44 +1,26 @@
+import { type Manifest, renderChart } from '../chart.ts';
+
 /** Whom the rights are given to, as a role binding names it. */
 export type RightsSubject = Readonly<Record<string, string>>;
 
-const GROUP = 'sandpool.dev';
-const KINDS = ['sandboxpools', 'sandboxenvs', 'sandboxes', 'apikeys', 'userquotas', 'approvals'] as const;
+/** Names what belongs to no namespace apart from a real installation. */
+const RELEASE = 'test-sandpool';
+const TENANT = 'the-tenant';
+const RIGHTS = new Set(['ClusterRole', 'ClusterRoleBinding']);
 
-interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] }
+/** The chart's roles, and the binding of what holds everywhere. */
+export const clusterRights = (subject: RightsSubject): readonly object[] =>
+  rendered().filter(({ kind }) => RIGHTS.has(kind)).map((manifest) => boundTo(subject, manifest));
 
-/** In the whole cluster: reading, and writing of what belongs to no namespace. */
-const EVERYWHERE: readonly Rule[] = [
-  { apiGroups: [GROUP], resources: ['sandboxtemplates', ...KINDS], verbs: ['get', 'list', 'watch'] },
-  { apiGroups: [GROUP], resources: ['sandboxtemplates', 'sandboxtemplates/status'], verbs: ['create', 'update', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['get', 'list', 'watch'] },
-];
+/** A tenant's namespace as the chart makes it, with what the daemon may do there. */
+export const tenantNamespace = (namespace: string, subject: RightsSubject): readonly object[] =>
+  rendered().flatMap((manifest) => {
+    if (manifest.kind === 'Namespace') return [{ ...manifest, metadata: { ...manifest.metadata, name: namespace } }];
+    return manifest.metadata.namespace === TENANT ? [boundTo(subject, { ...manifest, metadata: { ...manifest.metadata, namespace } })] : [];
+  });
 
-/** In each namespace of a tenant. */
-const IN_A_TENANT: readonly Rule[] = [
-  { apiGroups: [GROUP], resources: [...KINDS], verbs: ['create', 'update', 'patch', 'delete'] },
-  { apiGroups: [GROUP], resources: ['sandboxpools/status', 'sandboxenvs/status'], verbs: ['get', 'update', 'patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: ['create', 'update', 'patch', 'delete'] },
-  { apiGroups: [''], resources: ['pods/exec', 'pods/attach', 'pods/portforward'], verbs: ['get', 'create'] },
-  { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'create', 'update', 'delete'] },
-  { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: ['get', 'list'] },
-];
+const boundTo = (subject: RightsSubject, manifest: Manifest): Manifest => ('subjects' in manifest ? { ...manifest, subjects: [subject] } : manifest);
 
-const [EVERYWHERE_NAME, TENANT_NAME] = ['test-sandpool', 'test-sandpool-tenant'];
-const RBAC = 'rbac.authorization.k8s.io';
-
-/** The roles, and the binding of what holds everywhere. */
-export const clusterRights = (subject: RightsSubject): readonly object[] => [
-  { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: EVERYWHERE_NAME }, rules: EVERYWHERE },
-  { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: TENANT_NAME }, rules: IN_A_TENANT },
-  {
-    apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name: EVERYWHERE_NAME }, subjects: [subject],
-    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: EVERYWHERE_NAME },
-  },
-];
-
-/** What makes a namespace one of a tenant's. */
-export const tenantRights = (namespace: string, subject: RightsSubject): object => ({
-  apiVersion: `${RBAC}/v1`, kind: 'RoleBinding', metadata: { name: TENANT_NAME, namespace }, subjects: [subject],
-  roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: TENANT_NAME },
-});
+let known: readonly Manifest[] | undefined;
+const rendered = (): readonly Manifest[] => (known ??= renderChart({ release: RELEASE, values: { namespacePattern: 'the-{team}', teams: ['default', 'tenant'] } })
+  .filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name === TENANT));

@@ -1,0 +1,67 @@
+{{- define "sandpool.name" -}}
+{{- if contains "sandpool" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-sandpool" .Release.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "sandpool.selector" -}}
+app.kubernetes.io/name: sandpool
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "sandpool.labels" -}}
+{{ include "sandpool.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "sandpool.image" -}}
+{{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- /* The namespaces of the teams, as a JSON list. */}}
+{{- define "sandpool.tenantNamespaces" -}}
+{{- $pattern := .Values.namespacePattern }}
+{{- $namespaces := list }}
+{{- range .Values.teams }}{{ $namespaces = append $namespaces (replace "{team}" . $pattern) }}{{ end }}
+{{- toJson (uniq $namespaces) }}
+{{- end }}
+
+{{- define "sandpool.secretsName" -}}
+{{ .Values.secrets.existing | default (include "sandpool.name" .) }}
+{{- end }}
+
+{{- define "sandpool.redisName" -}}
+{{ include "sandpool.name" . }}-redis
+{{- end }}
+
+{{- define "sandpool.redisSelector" -}}
+app.kubernetes.io/name: sandpool-redis
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* The Secret with Redis' password; empty where it has none. */}}
+{{- define "sandpool.redisSecret" -}}
+{{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecret }}{{ else if .Values.redis.bundled.enabled }}{{ include "sandpool.redisName" . }}{{ end }}
+{{- end }}
+
+{{- /* What of the daemon's settings follows from the chart, over what `config` has. */}}
+{{- define "sandpool.config" -}}
+{{- if and (not .Values.redis.urls) (not .Values.redis.bundled.enabled) }}{{ fail "redis.urls must name a Redis where redis.bundled.enabled is false" }}{{ end }}
+{{- if and .Values.redis.urls .Values.redis.bundled.enabled }}{{ fail "redis.urls names a Redis: redis.bundled.enabled must be false" }}{{ end }}
+{{- if and .Values.redis.existingSecret .Values.redis.bundled.enabled }}{{ fail "redis.existingSecret is for the Redis of redis.urls; the bundled one has a Secret of its own" }}{{ end }}
+{{- $redis := dict "urls" (.Values.redis.urls | default (list (printf "redis://%s:6379" (include "sandpool.redisName" .)))) "mode" .Values.redis.mode "prefix" .Values.redis.prefix }}
+{{- if .Values.redis.username }}{{ $_ := set $redis "username" .Values.redis.username }}{{ end }}
+{{- if include "sandpool.redisSecret" . }}{{ $_ := set $redis "passwordFile" "/etc/sandpool/redis/password" }}{{ end }}
+{{- if .Values.redis.withCa }}{{ $_ := set $redis "caFile" "/etc/sandpool/redis/ca.crt" }}{{ end }}
+{{- $own := dict "assembly" "kubernetes" "dataDir" "/var/lib/sandpool" "secretsDir" "/etc/sandpool/secrets" "namespacePattern" .Values.namespacePattern "redis" $redis }}
+{{- if .Values.tls.existingSecret }}{{ $_ := set $own "tls" (dict "certFile" "/etc/sandpool/tls/tls.crt" "keyFile" "/etc/sandpool/tls/tls.key") }}{{ end }}
+{{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" }}
+{{- toYaml (mergeOverwrite $usual (deepCopy .Values.config) $own) }}
+{{- end }}
+
+{{- define "sandpool.restrictedContainer" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
