@@ -116,7 +116,7 @@ describe('a terminal in a Pod', function () {
 
   it('waits for a shell that does not read, and is not taken for dead', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), { direct: true, pingEveryMs: 300 });
-    const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; sleep 2; head -c 20000000 | wc -c'], cols: 80, rows: 24 });
+    const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 20000000 | wc -c'], cols: 80, rows: 24 });
     const text = read(terminal);
     let left = 20_000_000;
     let waited = false;
@@ -131,6 +131,7 @@ describe('a terminal in a Pod', function () {
         }
       }
     };
+    await eventually(() => text().includes('raw'), 'the terminal takes bytes as they are');
     feed();
     await eventually(() => text().includes('20000000'), 'all of it arrived', 30_000);
     expect(waited).to.equal(true);

@@ -18,8 +18,6 @@ export interface Rendering {
   readonly release?: string;
   readonly namespace?: string;
   readonly values?: object;
-  /** Asked what is there already, as an installation does. */
-  readonly kubeconfig?: string;
 }
 
 /** What helm prints; throws with its words where it refuses. */
@@ -27,9 +25,8 @@ export const helm = (args: readonly string[], input = ''): string =>
   execFileSync(findPrograms(['helm']).get('helm') ?? '', args, { input, encoding: 'utf8', timeout: HELM_MS, maxBuffer: 64 * 2 ** 20, stdio: ['pipe', 'pipe', 'pipe'] });
 
 /** What an installation of the chart would make, its custom resource definitions left out. */
-export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system', values = {}, kubeconfig }: Rendering = {}): readonly Manifest[] => {
-  const server = kubeconfig === undefined ? [] : ['--dry-run=server', `--kubeconfig=${kubeconfig}`];
-  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-', ...server], JSON.stringify(values));
+export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system', values = {} }: Rendering = {}): readonly Manifest[] => {
+  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-'], JSON.stringify(values));
   return parseAllDocuments(text).flatMap((document) => {
     const value: unknown = document.toJS();
     return value === null ? [] : [value as Manifest];

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseApiKey } from '../../src/model/api-key-text.ts';
+import { CHART, helm, type Manifest, manifestOf, renderChart } from '../support/chart.ts';
+import { installCustomResources } from '../support/custom-resources.ts';
+import { onTheCluster } from '../support/shared-cluster.ts';
+
+interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] }
+
+const READING = ['get', 'list', 'watch'];
+/** Everything that can be chosen is chosen. */
+const EVERYTHING = {
+  image: { repository: 'registry.example.com:5000/sandpool', digest: `sha256:${'0'.repeat(64)}` }, imagePullSecrets: [{ name: 'registry' }],
+  secrets: { existing: 'of-ours' },
+  redis: { urls: ['rediss://a.example.com:6380', 'rediss://b.example.com:6380'], mode: 'cluster', username: 'sandpool', existingSecret: 'redis', withCa: true, bundled: { enabled: false } },
+  tls: { existingSecret: 'certificate' }, config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' },
+  podAnnotations: { a: 'b' }, podLabels: { c: 'd' }, nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'x', operator: 'Exists' }], priorityClassName: 'system-cluster-critical',
+  affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }] } },
+  serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
+  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], apiServerPorts: [8443] },
+};
+const LEAST = { networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, sandboxTemplates: { default: null, web: null } };
+
+describe('the chart', () => {
+  it('passes helm lint', () => {
+    expect(helm(['lint', '--strict', CHART])).to.include('0 chart(s) failed');
+  });
+
+  it('gives the daemon reading in the cluster, templates, and the rest in the namespaces of teams alone', () => {
+    const manifests = renderChart({ values: { teams: ['default', 'red'] } });
+    const rulesOf = (name: string): readonly Rule[] => manifestOf(manifests, 'ClusterRole', name)['rules'] as readonly Rule[];
+    const beyondReading = rulesOf('sandpool').filter(({ verbs }) => verbs.some((verb) => !READING.includes(verb)));
+
+    expect([...new Set(beyondReading.flatMap(({ resources }) => resources))]).to.deep.equal(['sandboxtemplates', 'sandboxtemplates/status']);
+    expect(manifests.filter(({ kind }) => kind === 'ClusterRoleBinding').map((binding) => (binding['roleRef'] as { name: string }).name)).to.deep.equal(['sandpool']);
+    expect(manifests.filter(({ kind }) => kind === 'RoleBinding').map(({ metadata }) => metadata.namespace)).to.deep.equal(['sandpool-default', 'sandpool-red']);
+    for (const { apiGroups, resources, verbs } of [...rulesOf('sandpool'), ...rulesOf('sandpool-tenant')]) {
+      expect([...apiGroups, ...resources, ...verbs].join()).not.to.include('*');
+      expect(resources).not.to.include('secrets');
+    }
+  });
+
+  it('lets the daemon read each kind that it has', () => {
+    const kinds = readdirSync(join(CHART, 'crds')).map((file) => file.replace('.yaml', '')).sort();
+    const [first] = manifestOf(renderChart(), 'ClusterRole', 'sandpool')['rules'] as readonly Rule[];
+
+    expect(first?.resources.toSorted()).to.deep.equal(kinds);
+    expect(first?.verbs).to.deep.equal(READING);
+  });
+
+  it('makes a pepper and an admin key that the daemon takes', () => {
+    for (let n = 0; n < 5; n += 1) {
+      const { data } = manifestOf(renderChart({ values: LEAST }), 'Secret', 'sandpool') as unknown as { data: Record<string, string> };
+
+      expect(clear(data['pepper'])).to.match(/^[0-9a-f]{64}$/);
+      expect(parseApiKey(clear(data['admin.key'])), clear(data['admin.key'])).to.have.property('keyId').of.length(16);
+    }
+  });
+
+  it('makes no Secret where one is given', () => {
+    expect(renderChart({ values: EVERYTHING }).filter(({ kind }) => kind === 'Secret')).to.deep.equal([]);
+  });
+
+  for (const [values, complaint] of [
+    [{ replicas: 0 }, '/replicas'], [{ replica: 1 }, "'replica' not allowed"], [{ teams: ['red'] }, '/teams'], [{ namespacePattern: 'teams' }, '/namespacePattern'],
+    [{ config: { assembly: 'embedded' } }, "'assembly'"], [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'], [{ redis: { bundled: { enabled: false } } }, 'redis.urls must name a Redis'],
+    [{ redis: { urls: ['redis://h:1'] } }, 'redis.bundled.enabled must be false'], [{ redis: { existingSecret: 'a' } }, 'has a Secret of its own'],
+    [{ terminationGracePeriodSeconds: 5 }, '/terminationGracePeriodSeconds'], [{ sandboxTemplates: { x: { containers: [{ name: 'main', image: 'host' }] } } }, '/sandboxTemplates/x'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(values)}`, () => {
+      expect(() => renderChart({ values })).to.throw(complaint);
+    });
+  }
+});
+
+describe('the chart on a cluster', function () {
+  this.timeout(60_000);
+  const cluster = onTheCluster();
+  let namespace: string;
+  let namespacePattern: string;
+
+  before(async () => {
+    await installCustomResources(cluster());
+    namespace = await cluster().namespace();
+    namespacePattern = `${namespace}-{team}`;
+    await cluster().namespace(`${namespace}-default`);
+  });
+
+  /** What the API server says to it, nothing being stored. */
+  const said = async (manifests: readonly Manifest[]): Promise<readonly string[]> => {
+    const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
+    const { exitCode, stderr } = await cluster().kubectlAs('admin', ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'], input);
+    return [...(exitCode === 0 ? [] : [`exit code ${exitCode}`]), ...stderr.split('\n').filter((line) => line !== '')];
+  };
+
+  for (const [what, values] of [['as it is', {}], ['with everything chosen', EVERYTHING], ['with the least', LEAST]] as const) {
+    it(`is taken by the API server ${what}, without a warning`, async () => {
+      expect(await said(renderChart({ release: 'test-sandpool', namespace, values: { ...values, namespacePattern } }))).to.deep.equal([]);
+    });
+  }
+
+  it('can be installed, upgraded, removed and installed again, and keeps its secrets and the namespaces of teams', async () => {
+    const ownPattern = `${namespace}-own-{team}`;
+    const place = ['--namespace', namespace, `--kubeconfig=${cluster().kubeconfig('admin')}`];
+    const install = (...more: readonly string[]): string =>
+      helm(['upgrade', '--install', 'test-sandpool-again', CHART, '--skip-crds', '--set', `namespacePattern=${ownPattern}`, ...more, ...place]);
+    const secrets = (): Promise<string> => cluster().kubectl('get', 'secrets', '-n', namespace, '-l', 'app.kubernetes.io/instance=test-sandpool-again', '-o', 'jsonpath={range .items[*]}{.data}{"\\n"}{end}');
+    const uninstall = (): string => helm(['uninstall', 'test-sandpool-again', ...place]);
+
+    install();
+    const first = await secrets();
+    expect(first.trim().split('\n')).to.have.length(2);
+    install('--set', 'replicas=2');
+    expect(await secrets()).to.equal(first);
+    uninstall();
+    expect(await cluster().kubectl('get', 'namespace', `${namespace}-own-default`, '-o', 'jsonpath={.status.phase}')).to.equal('Active');
+    install();
+    expect(await secrets()).to.equal(first);
+
+    uninstall();
+    await cluster().kubectl('delete', 'namespace', `${namespace}-own-default`, '--wait=false');
+  });
+});
+
+const clear = (text = ''): string => Buffer.from(text, 'base64').toString();
