@@ -26,6 +26,8 @@ export interface Assembly {
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
   /** What keeps this replica from its work besides what driver and coordination say, one sentence each. */
   readonly problems: () => readonly string[];
+  /** Reports, at once and then with the first of each, what a later version wrote: this replica must lead nothing any more. */
+  readonly onOutdated: (report: (why: string) => void) => void;
   /** Settles when a part can't go on and the daemon must start again, with the cause. */
   readonly failed: Promise<Error>;
   /** Before anything is asked of the parts. */

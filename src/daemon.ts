@@ -76,6 +76,10 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
       const firstStart = apiKeys.size === 0;
       await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) });
       await records.templates.watch((change) => { templates.learn(change); });
+      parts.onOutdated((why) => {
+        log.error({ why }, 'leads nothing any more: a later version is at work');
+        supervisor.standDown();
+      });
       await supervisor.start();
       for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document));
       const { isolation, warnings } = driver.describe();

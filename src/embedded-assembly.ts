@@ -54,6 +54,7 @@ export const openEmbedded = async (config: Config, { log, replica }: { readonly 
       },
       makesDefaultPool: true,
       problems: () => [],
+      onOutdated: () => undefined,
       records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),

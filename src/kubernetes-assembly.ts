@@ -31,13 +31,14 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
     await api.close();
     throw new Error(`the API server at ${access.server.origin} can't be used: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   });
+  const outdated = new Outdated();
   const streams = new PodStreams({ access, api: api.lane('claims'), log, version: version() });
   const driver = new KubernetesSandboxDriver({
-    api, streams, clock, log,
+    api, streams, clock, log, outdated: outdated.note,
     pods: { runAsUser: config.kubernetes.runAsUser, terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000) },
   });
   const records = new KubernetesRecordStore({
-    api, log, now: () => clock.now(), check: (definition) => { driver.check(definition); }, teamOf: (namespace) => teamOf(config.namespacePattern, namespace),
+    api, log, outdated: outdated.note, now: () => clock.now(), check: (definition) => { driver.check(definition); }, teamOf: (namespace) => teamOf(config.namespacePattern, namespace),
   });
   const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), clock, log });
   const history = new RedisHistory({ settings, clock, log, retentionMs: config.history.retention });
@@ -52,7 +53,8 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
     },
     makesDefaultPool: false,
     backup: async () => { throw new Error('on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis'); },
-    problems: () => records.problems,
+    problems: () => [...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])])],
+    onOutdated: (report) => { outdated.follow(report); },
     failed: new Promise<Error>(() => undefined),
     start: async () => {
       await Promise.all([redis.start(), history.start(), records.start()]);
@@ -66,6 +68,23 @@ export const openKubernetes = async (config: Config, { log, replica }: { readonl
     },
   };
 };
+
+/** What a later version wrote that this one does not understand. It stays so: who leads then is the later version's. */
+class Outdated {
+  why: string | undefined;
+  #report: (why: string) => void = () => undefined;
+
+  readonly note = (why: string): void => {
+    if (this.why !== undefined) return;
+    this.why = why;
+    this.#report(why);
+  };
+
+  follow(report: (why: string) => void): void {
+    this.#report = report;
+    if (this.why !== undefined) report(this.why);
+  }
+}
 
 const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource =>
   ({ ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) });

@@ -1,6 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Leases } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import { SHARDS } from '../model/shards.ts';
 
 export interface LeadingDeps {
   readonly leases: Leases;
@@ -28,11 +29,13 @@ export class Leading {
   readonly #epochs = new Map<number, number>();
   readonly #led = new Set<number>();
   #unfollow: (() => void) | undefined;
+  #over = false;
 
   constructor(deps: LeadingDeps) { this.#deps = deps; }
 
-  /** Resolves once every shard whose lease is held now is led. */
+  /** Resolves once every shard whose lease is held now is led. Does nothing once it was stopped. */
   async start(): Promise<void> {
+    if (this.#over) return;
     const first: Promise<void>[] = [];
     let starting = true;
     this.#unfollow = this.#deps.leases.follow({
@@ -50,8 +53,9 @@ export class Leading {
 
   get shards(): readonly number[] { return [...this.#led].sort((a, b) => a - b); }
 
-  /** Stops deciding for all shards. What is under way goes on; `giveUp` comes after it. */
+  /** Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it. */
   stop(): void {
+    this.#over = true;
     this.#unfollow?.();
     this.#unfollow = undefined;
     this.#deps.leases.leave();
@@ -60,9 +64,10 @@ export class Leading {
   }
 
   async giveUp(): Promise<void> {
-    const held = [...this.#epochs.keys()];
     this.#epochs.clear();
-    await Promise.all(held.map((shard) => this.#deps.leases.giveUp(shard)));
+    const { leases } = this.#deps;
+    const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => leases.lease(shard) !== undefined);
+    await Promise.all(held.map((shard) => leases.giveUp(shard)));
   }
 
   async #gain(shard: number): Promise<void> {

@@ -120,6 +120,13 @@ export class Supervisor {
     await this.#leading.giveUp();
   }
 
+  /** Leads nothing from now on; requests are answered as before. May be repeated. */
+  standDown(): void {
+    this.#leading.stop();
+    this.#outbox.drained().then(() => this.#leading.giveUp())
+      .catch((error: unknown) => { this.#deps.log.error({ error }, 'shards could not be given up'); });
+  }
+
   /** The shards that this replica leads. */
   get shards(): readonly number[] { return this.#leading.shards; }
 

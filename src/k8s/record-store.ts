@@ -18,6 +18,8 @@ export interface KubernetesRecordStoreDeps {
   readonly check: (definition: InstanceDefinition) => void;
   /** The team of a namespace; undefined where it is none's. */
   readonly teamOf: (namespace: string) => string | undefined;
+  /** Told that an object of a later format is there: then this replica must lead nothing. */
+  readonly outdated: (why: string) => void;
 }
 
 /**

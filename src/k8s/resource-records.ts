@@ -16,6 +16,8 @@ export interface ResourceRecordsDeps<T> {
   readonly log: Log;
   /** Of the API server. */
   readonly now: () => number;
+  /** Told, before anybody hears of it otherwise, that an object of a later format is there. */
+  readonly outdated: (why: string) => void;
 }
 
 const PAGE = 250;
@@ -35,8 +37,10 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
   readonly #tooNew = new Map<string, number>();
+  readonly #outdated: (why: string) => void;
 
-  constructor({ api, resource, log, now }: ResourceRecordsDeps<T>) {
+  constructor({ api, resource, log, now, outdated }: ResourceRecordsDeps<T>) {
+    this.#outdated = outdated;
     this.#resource = resource;
     this.#log = log;
     this.#api = api.lane('background');
@@ -139,8 +143,10 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   #learn(key: string, reading: Reading<T> | undefined): void {
-    if (reading?.kind === 'too-new') this.#tooNew.set(key, reading.format);
-    else this.#tooNew.delete(key);
+    if (reading?.kind === 'too-new') {
+      this.#tooNew.set(key, reading.format);
+      this.#outdated(`${this.#resource.plural}: ${key} was written by a later version (format ${reading.format})`);
+    } else this.#tooNew.delete(key);
     this.#settler.consider(key, reading);
     const before = this.#shown.get(key);
     if (reading?.kind === 'record') {

@@ -19,7 +19,7 @@ import type { PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import { placedProbes } from './probe-places.ts';
 import { Reflector } from './reflector.ts';
-import { bornSandbox, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import { bornSandbox, FORMAT, formatOf, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 import { sharedValues } from './shared-values.ts';
 
 export interface KubernetesDriverDeps {
@@ -28,6 +28,8 @@ export interface KubernetesDriverDeps {
   readonly pods: PodSettings;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told that a record of a later format is there: then this replica must lead nothing. */
+  readonly outdated: (why: string) => void;
 }
 
 /** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
@@ -64,7 +66,11 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const reflect = { api: this.#background, watches: deps.api.lane('watches'), log: deps.log };
     const share = sharedValues();
     this.#sandboxes = new Reflector({
-      ...reflect, path: sandboxesPath(), trim: (object) => storedSandboxOf(object, share),
+      ...reflect, path: sandboxesPath(), trim: (object) => {
+        const format = formatOf(object);
+        if (format > FORMAT) deps.outdated(`sandboxes: one was written by a later version (format ${format})`);
+        return storedSandboxOf(object, share);
+      },
       report: ({ type, record }) => { if (type === 'put') this.#mirror.putSandbox(record); else this.#mirror.dropSandbox(record.record.id, record.uid); },
     });
     this.#pods = new Reflector({

@@ -55,6 +55,12 @@ export interface StoredSandbox {
   readonly terminating: boolean;
 }
 
+/** By which version an object was written; 0 where it doesn't say. */
+export const formatOf = (object: unknown): number => {
+  const { spec } = object as { readonly spec?: { readonly format?: unknown } };
+  return typeof spec?.format === 'number' ? spec.format : 0;
+};
+
 /** One owner's label value: names need not be fit for labels. */
 export const ownerLabel = (tenant: Tenant): string => createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 

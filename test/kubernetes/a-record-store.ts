@@ -32,7 +32,7 @@ export const aRecordStore = async (cluster: Cluster, part: Partial<KubernetesRec
   const clock = new ServerClock();
   const api = await anApiOf(cluster, 'sandpool', clock);
   await api.lane('claims').get('/version');
-  const store = new KubernetesRecordStore({ api, log: quietLog, now: () => clock.now(), check: () => undefined, teamOf: (namespace) => namespace, ...part });
+  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, now: () => clock.now(), check: () => undefined, teamOf: (namespace) => namespace, ...part });
   return {
     store,
     close: async () => {

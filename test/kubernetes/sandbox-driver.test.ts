@@ -28,7 +28,7 @@ describe('sandboxes as Pods of a real API server', function () {
   const aReplica = async (): Promise<Replica> => {
     const clock = new ServerClock();
     const api = apiServer({ access, version: '0', clock });
-    const driver = new KubernetesSandboxDriver({ api, streams: NO_STREAMS, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog });
+    const driver = new KubernetesSandboxDriver({ api, streams: NO_STREAMS, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined });
     const replica = { api, driver, log: new FactLog() };
     replicas.push(replica);
     await driver.watch(replica.log.report);

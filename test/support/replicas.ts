@@ -108,6 +108,7 @@ export class Replicas {
   readonly namespacePrefix: string;
   readonly #cluster: Cluster;
   readonly #secretsDir: string;
+  readonly #namespaces = new Set<string>();
 
   private constructor({ cluster, redis, count = 3, env = {} }: ReplicasOptions) {
     this.#cluster = cluster;
@@ -128,7 +129,7 @@ export class Replicas {
     await installCustomResources(options.cluster);
     const replicas = new Replicas(options);
     try {
-      await options.cluster.namespace(replicas.namespaceOf('default'));
+      await replicas.#namespace('default');
       await Promise.all(replicas.list.map((replica) => replica.start()));
       return replicas;
     } catch (error) {
@@ -143,11 +144,15 @@ export class Replicas {
     return replica;
   }
 
+  async #namespace(team: string): Promise<void> {
+    this.#namespaces.add(await this.#cluster.namespace(this.namespaceOf(team)));
+  }
+
   namespaceOf(team: string): string { return `${this.namespacePrefix}${team}`; }
 
   /** The key of a new user of the team, whose namespace is made where it is missing. */
   async tenant(team: string, user: string): Promise<string> {
-    await this.#cluster.namespace(this.namespaceOf(team));
+    await this.#namespace(team);
     const client = this.replica(0).client(this.adminKey);
     const { json, text } = await client.post('/admin/api-keys', { team, user });
     client.close();
@@ -155,8 +160,10 @@ export class Replicas {
     return json.apiKey;
   }
 
+  /** Ends the processes, and removes what they would find again: other replicas on the cluster must not. */
   async stop(): Promise<void> {
     await Promise.all(this.list.map((replica) => replica.stop()));
+    for (const namespace of this.#namespaces) await this.#cluster.kubectl('delete', 'sandboxpools,sandboxes,apikeys,pods', '--all', '--wait=false', '-n', namespace);
     for (const replica of this.list) replica.remove();
     rmSync(this.#secretsDir, { recursive: true, force: true });
   }
