@@ -34,7 +34,7 @@ export class PodDriver {
     const clock = new ServerClock();
     const api = apiServer({ access, version: 'test', clock });
     const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
-    const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog });
+    const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog, outdated: () => undefined });
     return new PodDriver({ driver, api, namespace });
   }
 
