@@ -62,7 +62,7 @@ export const buildImage = async (): Promise<ContainerImage> => {
       }
     }
     const [uid = 0, gid = 0] = only(final, 'USER').split(':').map(Number);
-    const env = Object.fromEntries(final.filter(({ keyword }) => keyword === 'ENV').map(({ text }) => text.split('=', 2)));
+    const env = Object.fromEntries(final.filter(({ keyword }) => keyword === 'ENV').flatMap(({ text }) => text.split(' ')).map((pair) => pair.split('=', 2)));
     const listOf = (keyword: string): readonly string[] => JSON.parse(only(final, keyword)) as readonly string[];
     return { tree: output, place, uid, gid, workingDir: only(final, 'WORKDIR'), env, entrypoint: listOf('ENTRYPOINT'), command: listOf('CMD'), remove };
   } catch (error) {
