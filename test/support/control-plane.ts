@@ -20,6 +20,8 @@ export interface ControlPlaneOptions {
   readonly nodes?: number;
   /** Whether etcd waits for the disk, as a real one does: for figures. Tests go without. */
   readonly durable?: boolean;
+  /** Whether etcd keeps every revision of everything, as JSON. */
+  readonly legible?: boolean;
 }
 
 const READY_MS = 90_000;
@@ -52,12 +54,12 @@ export class ControlPlane extends Cluster {
   }
 
   /** Resolves once pods would run; rejects, with nothing left, when a component does not come up. */
-  static async start({ nodes = 3, durable = false }: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  static async start({ nodes = 3, durable = false, legible = false }: ControlPlaneOptions = {}): Promise<ControlPlane> {
     const programs = findPrograms();
     const folder = mkdtempSync(join(tmpdir(), 'control-plane-'));
     const processes = new Processes(folder);
     try {
-      const controlPlane = new ControlPlane(await lay(folder, durable), processes, programs);
+      const controlPlane = new ControlPlane(await lay(folder, { durable, legible }), processes, programs);
       await controlPlane.#startAll(nodes);
       return controlPlane;
     } catch (error) {
@@ -95,6 +97,11 @@ export class ControlPlane extends Cluster {
     this.#processes.start(component, this.#programs.get(component) ?? '', argumentsOf(component, this.#layout));
     const isReady = this.#readiness(component);
     if (isReady) await this.#until(component, isReady);
+  }
+
+  /** Where etcd answers. */
+  get etcd(): string {
+    return `http://127.0.0.1:${this.#layout.ports.etcd}`;
   }
 
   pidOf(component: Component): number | undefined {
@@ -185,7 +192,7 @@ const aNode = (name: string): object =>
   ({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: NODE_ANNOTATION, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } } });
 
 /** Ports, certificates, tokens and kubeconfigs. The folder can be entered by the commands of exec, its files only by this user. */
-const lay = async (folder: string, durable: boolean): Promise<Layout> => {
+const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible'>): Promise<Layout> => {
   chmodSync(folder, 0o711);
   const [etcd = 0, etcdPeer = 0, server = 0, kubelet = 0] = await freePorts(4);
   const secrets = join(folder, 'certificates');
@@ -199,7 +206,7 @@ const lay = async (folder: string, durable: boolean): Promise<Layout> => {
   ]);
   const tokens = writeTokens(folder, { server: `https://127.0.0.1:${server}`, authority });
   return {
-    folder, durable, authority, serving, kubeletClient, frontProxyClient, serviceAccount,
+    folder, ...kept, authority, serving, kubeletClient, frontProxyClient, serviceAccount,
     ports: { etcd, etcdPeer, server, kubelet },
     tokenFile: tokens.file,
     kwokConfigFile: join(folder, 'kwok.yaml'),

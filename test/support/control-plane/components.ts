@@ -21,6 +21,8 @@ export interface Layout {
   readonly kubeconfig: (user: string) => string;
   /** Whether etcd waits for the disk, as a real one does: for figures. Tests go without. */
   readonly durable: boolean;
+  /** Whether etcd keeps every revision of everything, as JSON: for who reads afterwards what happened. */
+  readonly legible: boolean;
 }
 
 export const argumentsOf = (component: Component, layout: Layout): readonly string[] => {
@@ -47,6 +49,7 @@ const apiServer = (layout: Layout): readonly string[] => {
   const { authority, serving, kubeletClient, frontProxyClient, serviceAccount } = layout;
   return [
     `--etcd-servers=http://127.0.0.1:${layout.ports.etcd}`,
+    ...(layout.legible ? ['--storage-media-type=application/json', '--etcd-compaction-interval=0'] : []),
     '--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', `--secure-port=${layout.ports.server}`,
     // A loopback address is refused in Endpoints.
     '--endpoint-reconciler-type=none', '--service-cluster-ip-range=10.0.0.0/24',

@@ -1,0 +1,95 @@
+import type { Asked, Answer, Call, Disturbance, Evidence, Moment, PodState, PoolState, RecordState, Sighting, StoreChange } from './history.ts';
+
+const OWNER = 'team/team/ann';
+
+/**
+ * A run as it might have been, written down change by change. Its clock is moved by `at`; each change of the store gets a
+ * revision, and is seen right before and after.
+ */
+export class MadeUpRun {
+  readonly calls: Call[] = [];
+  readonly changes: StoreChange[] = [];
+  readonly sightings: Sighting[] = [];
+  readonly disturbances: Disturbance[] = [];
+  readonly #records = new Map<string, RecordState>();
+  readonly #pods = new Map<string, PodState>();
+  readonly #pools = new Map<string, PoolState>();
+  #now: Moment = 0;
+  #revision = 0;
+  quota = 100;
+
+  get now(): Moment { return this.#now; }
+
+  /** Milliseconds; never back. */
+  at(moment: Moment): this {
+    this.#now = Math.max(moment, this.#now + 0.01);
+    return this;
+  }
+
+  pool(name: string, change: Partial<PoolState> = {}): this {
+    const state: PoolState = { poolUid: `uid-of-${name}`, owner: OWNER, replicas: 10, deleting: false, ...this.#pools.get(name), ...change };
+    this.#pools.set(name, state);
+    return this.#change({ kind: 'pool', namespace: 'team', name, state });
+  }
+
+  poolGone(name: string): this { return this.#change({ kind: 'pool', namespace: 'team', name }); }
+
+  node(name: string, takesWork: boolean): this { return this.#change({ kind: 'node', name, state: { takesWork } }); }
+
+  born(id: string, pool = 'p'): this { return this.record(id, { uid: `record-${id}`, poolUid: `uid-of-${pool}`, terminating: false }); }
+
+  ready(id: string, node = 'node-0'): this {
+    return this.pod(id, { ownerUid: `record-${id}`, uid: `pod-${id}`, node, vitals: 'ready', terminating: false });
+  }
+
+  idle(id: string, pool = 'p'): this { return this.born(id, pool).ready(id); }
+
+  claimed(id: string, by: { readonly owner?: string; readonly mark?: string; readonly claimedAt?: string } = {}): this {
+    return this.record(id, { podUid: `pod-${id}`, claim: { owner: OWNER, claimedAt: 'then', ...by } });
+  }
+
+  pod(id: string, change: Partial<PodState>): this {
+    const state = { ...this.#pods.get(id), ...change } as PodState;
+    this.#pods.set(id, state);
+    return this.#change({ kind: 'pod', name: id, state });
+  }
+
+  podGone(id: string): this { return this.#change({ kind: 'pod', name: id }); }
+
+  record(id: string, change: Partial<RecordState>): this {
+    const state = { ...this.#records.get(id), ...change } as RecordState;
+    this.#records.set(id, state);
+    return this.#change({ kind: 'sandbox', name: id, state });
+  }
+
+  recordGone(id: string): this { return this.#change({ kind: 'sandbox', name: id }); }
+
+  /** From the moment of the clock on; it takes 10 ms unless told. */
+  call(asked: Asked, answer?: Answer, more: Partial<Call> = {}): this {
+    this.calls.push({ user: OWNER, replica: 0, asked, invoked: this.#now, completed: this.#now + 10, ...(answer ? { answer } : {}), ...more });
+    return this;
+  }
+
+  disturbed(one: Partial<Disturbance>): this {
+    const from = one.from ?? this.#now;
+    this.disturbances.push({ kind: 'a fault', victim: 'something', from, to: from, led: from, removed: [], ...one });
+    return this;
+  }
+
+  evidence(): Evidence {
+    const { calls, changes, sightings, disturbances, quota } = this;
+    return { calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
+  }
+
+  #change(change: DistributiveOmit<StoreChange, 'revision'>): this {
+    const [before, after] = [this.#now - 0.001, this.#now + 0.001];
+    this.sightings.push({ asked: before, answered: before, revision: this.#revision });
+    this.#revision += 1;
+    this.changes.push({ ...change, revision: this.#revision });
+    this.sightings.push({ asked: after, answered: after, revision: this.#revision });
+    this.#now += 0.01;
+    return this;
+  }
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;

@@ -1,0 +1,114 @@
+import type { PodState, PoolState, RecordState, StoreChange } from './history.ts';
+
+/** `idle`: it could be claimed. `ended`: nothing of it runs, or will. */
+export type LifeState = 'starting' | 'idle' | 'unavailable' | 'running' | 'ended';
+
+/** From one revision up to, and not with, another; Infinity: to the end of the log. */
+export interface Span {
+  readonly state: LifeState;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ClaimSeen { readonly revision: number; readonly owner: string; readonly claimedAt: string; readonly mark?: string }
+
+/** An instance through all revisions of the store. */
+export interface Life {
+  readonly id: string;
+  readonly poolUid: string;
+  readonly spans: readonly Span[];
+  /** Every claim that its record ever showed, when it first did; one, if all is well. */
+  readonly claims: readonly ClaimSeen[];
+  /** The first revision since which, claimed, nothing of it runs. */
+  readonly ended?: number;
+}
+
+/** A pool through all revisions, by its name and each uid that it had. */
+export interface PoolLife {
+  readonly namespace: string;
+  readonly name: string;
+  readonly states: readonly { readonly revision: number; readonly state?: PoolState }[];
+}
+
+export interface Lives {
+  readonly instances: ReadonlyMap<string, Life>;
+  /** By `namespace/name`. */
+  readonly pools: ReadonlyMap<string, PoolLife>;
+}
+
+interface Growing {
+  id: string;
+  poolUid: string;
+  record?: RecordState;
+  pod?: PodState;
+  /** Its own Pod was there. */
+  hadPod: boolean;
+  spans: { state: LifeState; from: number; to: number }[];
+  claims: ClaimSeen[];
+  ended?: number;
+}
+
+/** Puts the log of the store together into lives. */
+export const livesOf = (changes: readonly StoreChange[]): Lives => {
+  const instances = new Map<string, Growing>();
+  const pools = new Map<string, { namespace: string; name: string; states: { revision: number; state?: PoolState }[] }>();
+  const nodes = new Map<string, boolean>();
+  const onNode = new Map<string, Set<Growing>>();
+  const look = (life: Growing, revision: number): void => {
+    const state = stateOf(life, (node) => nodes.get(node) ?? true);
+    const last = life.spans.at(-1);
+    if (last?.state !== state) {
+      if (last) last.to = revision;
+      life.spans.push({ state, from: revision, to: Infinity });
+    }
+    if (state === 'ended' && life.claims.length > 0) life.ended ??= revision;
+  };
+  for (const change of changes) {
+    const { revision, name } = change;
+    if (change.kind === 'node') {
+      nodes.set(name, change.state?.takesWork ?? false);
+      for (const life of onNode.get(name) ?? []) look(life, revision);
+    } else if (change.kind === 'pool') {
+      const key = `${change.namespace}/${name}`;
+      const pool = pools.get(key) ?? { namespace: change.namespace, name, states: [] };
+      pools.set(key, pool);
+      pool.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
+    } else {
+      const life = instances.get(name) ?? { id: name, poolUid: '', hadPod: false, spans: [], claims: [] };
+      if (!instances.has(name)) instances.set(name, life);
+      if (change.kind === 'pod') {
+        if (life.pod?.node !== undefined) onNode.get(life.pod.node)?.delete(life);
+        if (change.state) life.pod = change.state;
+        else delete life.pod;
+        if (change.state?.node !== undefined) onNode.set(change.state.node, (onNode.get(change.state.node) ?? new Set()).add(life));
+      } else {
+        learnRecord(life, change.state, revision);
+      }
+      look(life, revision);
+    }
+  }
+  return { instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')), pools };
+};
+
+const learnRecord = (life: Growing, state: RecordState | undefined, revision: number): void => {
+  if (!state) {
+    delete life.record;
+    return;
+  }
+  life.record = state;
+  life.poolUid = state.poolUid;
+  const { claim } = state;
+  const last = life.claims.at(-1);
+  if (claim && (last?.owner !== claim.owner || last.claimedAt !== claim.claimedAt || last.mark !== claim.mark)) life.claims.push({ revision, ...claim });
+};
+
+const stateOf = (life: Growing, takesWork: (node: string) => boolean): LifeState => {
+  const { record } = life;
+  if (!record) return 'ended';
+  const pod = life.pod?.ownerUid === record.uid && (record.podUid === undefined || record.podUid === life.pod.uid) ? life.pod : undefined;
+  if (pod) life.hadPod = true;
+  if (record.claim) return pod && pod.vitals !== 'over' && !pod.terminating ? 'running' : 'ended';
+  if (record.terminating || pod?.vitals === 'over' || (!pod && life.hadPod)) return 'ended';
+  if (pod?.vitals !== 'ready') return 'starting';
+  return pod.terminating || (pod.node !== undefined && !takesWork(pod.node)) ? 'unavailable' : 'idle';
+};

@@ -1,0 +1,29 @@
+import { caseOf } from './case.ts';
+import type { Evidence, Violation } from './history.ts';
+import { deleteIsFinal } from './promises/delete-is-final.ts';
+import { noFalseRefusal } from './promises/no-false-refusal.ts';
+import { noInternalError } from './promises/no-internal-error.ts';
+import { nothingLost } from './promises/nothing-lost.ts';
+import { nothingTakenAway } from './promises/nothing-taken-away.ts';
+import { oneEffectPerKey } from './promises/one-effect-per-key.ts';
+import { oneOwner } from './promises/one-owner.ts';
+import { quotaKept } from './promises/quota-kept.ts';
+import { surplusTrimmed } from './promises/surplus-trimmed.ts';
+
+const PROMISES = {
+  'one owner': oneOwner,
+  'nothing lost': nothingLost,
+  'nothing taken away': nothingTakenAway,
+  'no false refusal': noFalseRefusal,
+  'quota kept': quotaKept,
+  'a delete is final': deleteIsFinal,
+  'one effect per key': oneEffectPerKey,
+  'surplus trimmed': surplusTrimmed,
+  'no internal error': noInternalError,
+} as const;
+
+/** What of the promises a run broke. Only what the evidence proves: where bounds of time overlap, nothing is said. */
+export const violationsOf = (evidence: Evidence): readonly Violation[] => {
+  const seen = caseOf(evidence);
+  return Object.entries(PROMISES).flatMap(([promise, look]) => look(seen).map((what): Violation => ({ promise, what })));
+};
