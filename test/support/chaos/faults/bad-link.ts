@@ -1,0 +1,39 @@
+import type { FaultProxy } from '../../fault-proxy.ts';
+import type { Fault } from './fault.ts';
+
+/** `slow`: every byte late. `cut`: reset again and again. `answers cut`: what is asked arrives, its answer never. `half-open`: nothing moves. */
+export type LinkTrouble = 'slow' | 'cut' | 'answers cut' | 'half-open';
+
+const DELAY_MS = 400;
+const CUT_EVERY_MS = 300;
+
+/** The link of one replica to the API server or to Redis. The replica may hold its leases all the while, and be unable to write. */
+export class BadLink implements Fault {
+  readonly kind: string;
+  readonly victim: string;
+  readonly others = 'wait';
+  readonly lastsMs: number;
+  readonly #proxy: FaultProxy;
+  readonly #trouble: LinkTrouble;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(proxy: FaultProxy, { trouble, victim, lastsMs }: { readonly trouble: LinkTrouble; readonly victim: string; readonly lastsMs: number }) {
+    [this.#proxy, this.#trouble, this.kind, this.victim, this.lastsMs] = [proxy, trouble, `link ${trouble}`, victim, lastsMs];
+  }
+
+  async begin(): Promise<void> {
+    if (this.#trouble === 'slow') this.#proxy.delayMs = DELAY_MS;
+    if (this.#trouble === 'answers cut') this.#proxy.state = 'cut-answers';
+    if (this.#trouble === 'half-open') this.#proxy.state = 'hold';
+    if (this.#trouble === 'cut') {
+      this.#proxy.cut();
+      this.#timer = setInterval(() => { this.#proxy.cut(); }, CUT_EVERY_MS);
+    }
+  }
+
+  async end(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#proxy.delayMs = 0;
+    this.#proxy.state = 'pass';
+  }
+}
