@@ -23,6 +23,8 @@ export interface ReplicasOptions {
   readonly count?: number;
   /** Settings by variable, of all. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Of one alone, by its index; goes before what all have. */
+  readonly own?: (index: number) => ReplicaOwn;
 }
 
 /** What one replica is given for itself; for links with faults, and for a clock of its own. */
@@ -110,7 +112,7 @@ export class Replicas {
   readonly #secretsDir: string;
   readonly #namespaces = new Set<string>();
 
-  private constructor({ cluster, redis, count = 3, env = {} }: ReplicasOptions) {
+  private constructor({ cluster, redis, count = 3, env = {}, own = () => ({}) }: ReplicasOptions) {
     this.#cluster = cluster;
     this.namespacePrefix = `test-${randomBytes(3).toString('hex')}-`;
     this.#secretsDir = mkdtempSync(join(tmpdir(), 'sandpool-secrets-'));
@@ -121,7 +123,7 @@ export class Replicas {
       SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'), SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s', SANDPOOL_SECRETS_DIR: this.#secretsDir,
       SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`, ...redisEnv(redis, this.#secretsDir), ...env,
     };
-    this.list = Array.from({ length: count }, (_, n) => new Replica(`replica-${n}`, settings));
+    this.list = Array.from({ length: count }, (_, n) => new Replica(`replica-${n}`, { ...settings, ...own(n).env }));
   }
 
   /** Resolves once all are ready. */

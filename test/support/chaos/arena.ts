@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ControlPlane } from '../control-plane.ts';
+import { FaultProxy } from '../fault-proxy.ts';
+import { HttpClient } from '../http-client.ts';
+import { startRedis, type TestRedis } from '../redis-server.ts';
+import { aPodTemplate, type Replica, Replicas } from '../replicas.ts';
+import { FakeClock } from './faults/clock-jump.ts';
+import { POOL_TEMPLATE, type Reached } from './recorder.ts';
+
+const NODES = 5;
+const REPLICAS = 3;
+
+export interface ArenaOptions {
+  /** Sandboxes that one user may have. */
+  readonly quota: number;
+}
+
+/** One replica, with links of its own that can be made bad, and a clock that can be set. */
+export interface Contender extends Reached {
+  readonly replica: Replica;
+  readonly toApi: FaultProxy;
+  readonly toRedis: FaultProxy;
+  readonly clock: FakeClock;
+}
+
+/** Three replicas, the cluster and the Redis they live on, all of it at the mercy of faults. */
+export class Arena {
+  readonly controlPlane: ControlPlane;
+  readonly redis: TestRedis;
+  readonly replicas: Replicas;
+  readonly contenders: readonly Contender[];
+  /** By `namespace/team/user`. */
+  readonly #keys = new Map<string, string>();
+  readonly #folder: string;
+
+  private constructor(parts: { readonly controlPlane: ControlPlane; readonly redis: TestRedis; readonly replicas: Replicas; readonly links: readonly Link[]; readonly folder: string }) {
+    [this.controlPlane, this.redis, this.replicas, this.#folder] = [parts.controlPlane, parts.redis, parts.replicas, parts.folder];
+    this.contenders = parts.links.map((link, n) => {
+      const replica = parts.replicas.replica(n);
+      const clients = new Map<string, HttpClient>();
+      const client = (user: string): HttpClient => {
+        const key = this.#keys.get(user) ?? parts.replicas.adminKey;
+        const known = clients.get(user) ?? new HttpClient(replica.port, key);
+        clients.set(user, known);
+        return known;
+      };
+      return { replica, client, ...link };
+    });
+  }
+
+  static async start({ quota }: ArenaOptions): Promise<Arena> {
+    const undo: (() => Promise<unknown> | void)[] = [];
+    try {
+      const folder = mkdtempSync(join(tmpdir(), 'sandpool-arena-'));
+      undo.push(() => { rmSync(folder, { recursive: true, force: true }); });
+      const redis = await startRedis();
+      undo.push(() => redis.stop());
+      const controlPlane = await ControlPlane.start({ nodes: NODES, legible: true });
+      undo.push(() => controlPlane.stop());
+      const links = await Promise.all(Array.from({ length: REPLICAS }, (_, n) => linkOf(n, { controlPlane, redis, folder })));
+      undo.push(() => Promise.all(links.map(endLink)));
+      const replicas = await Replicas.start({
+        cluster: controlPlane, redis: redis.settings, count: REPLICAS,
+        env: { SANDPOOL_QUOTAS_SANDBOXES: String(quota), SANDPOOL_POOL_REPLICA_SEMANTICS: 'total', SANDPOOL_LOG_LEVEL: 'debug' },
+        own: (n) => ({ env: links[n]?.env ?? {} }),
+      });
+      return new Arena({ controlPlane, redis, replicas, links, folder });
+    } catch (error) {
+      for (const step of undo.toReversed()) await step();
+      throw error;
+    }
+  }
+
+  /** Makes a user with a key, and answers how records name it. */
+  async user(team: string, user: string): Promise<string> {
+    const name = `${this.replicas.namespaceOf(team)}/${team}/${user}`;
+    this.#keys.set(name, await this.replicas.tenant(team, user));
+    return name;
+  }
+
+  /** What pools are made from: sandboxes that end after half an hour without activity, if a clock said so. */
+  async template(): Promise<void> {
+    await this.controlPlane.apply(aPodTemplate(POOL_TEMPLATE, { idleTimeout: '30m' }));
+  }
+
+  async stop(): Promise<void> {
+    for (const { toApi, toRedis } of this.contenders) for (const proxy of [toApi, toRedis]) Object.assign(proxy, { state: 'pass', delayMs: 0 });
+    await this.replicas.stop();
+    await Promise.all(this.contenders.map(endLink));
+    this.redis.signal('SIGCONT');
+    await this.redis.stop();
+    await this.controlPlane.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+interface Link extends Pick<Contender, 'toApi' | 'toRedis' | 'clock'> { readonly env: Readonly<Record<string, string>> }
+
+/** A replica's own way to the API server and to Redis, and its own wall clock. */
+const linkOf = async (n: number, { controlPlane, redis, folder }: { readonly controlPlane: ControlPlane; readonly redis: TestRedis; readonly folder: string }): Promise<Link> => {
+  const toApi = new FaultProxy(placeOf(controlPlane.server));
+  const toRedis = new FaultProxy(placeOf(redis.settings.urls[0] ?? ''));
+  const [apiPort, redisPort] = [await toApi.start(), await toRedis.start()];
+  const kubeconfig = join(folder, `replica-${n}.kubeconfig`);
+  writeFileSync(kubeconfig, readFileSync(controlPlane.kubeconfig('sandpool'), 'utf8').replaceAll(controlPlane.server, `https://127.0.0.1:${apiPort}`), { mode: 0o600 });
+  const clock = new FakeClock();
+  return { toApi, toRedis, clock, env: { SANDPOOL_KUBERNETES_KUBECONFIG: kubeconfig, SANDPOOL_REDIS_URLS: `redis://127.0.0.1:${redisPort}`, ...clock.env } };
+};
+
+const endLink = async ({ toApi, toRedis, clock }: Pick<Contender, 'toApi' | 'toRedis' | 'clock'>): Promise<void> => {
+  await Promise.all([toApi.stop(), toRedis.stop()]);
+  clock.remove();
+};
+
+const placeOf = (url: string): { readonly host: string; readonly port: number } => ({ host: '127.0.0.1', port: Number(new URL(url).port) });

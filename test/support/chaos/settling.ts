@@ -1,0 +1,109 @@
+import type { Arena } from './arena.ts';
+import type { Load } from './load.ts';
+import type { Recorder } from './recorder.ts';
+
+export interface SettlingDeps {
+  readonly arena: Arena;
+  readonly recorder: Recorder;
+  readonly pools: readonly { readonly user: string; readonly name: string; readonly replicas: number }[];
+  /** ms for everything to come to rest. */
+  readonly within: number;
+}
+
+const LOOK_EVERY_MS = 250;
+const ANSWER_MS = 5_000;
+
+/** Before the load, and after it: the pools are full, every replica says the same, nothing is left over. */
+export class Settling {
+  readonly #deps: SettlingDeps;
+
+  constructor(deps: SettlingDeps) { this.#deps = deps; }
+
+  /** Rejects where they are not full in time. */
+  async makePools(): Promise<void> {
+    const { recorder, pools } = this.#deps;
+    for (const { user, name, replicas } of pools) {
+      await this.#until(`pool ${name} is made`, async () => {
+        const answer = await recorder.send(user, 0, { what: 'create-pool', pool: name }, { replicas });
+        return answer?.status === 201 ? undefined : `${answer?.status}: ${answer?.text}`;
+      });
+    }
+    for (const pool of pools) await this.#until(`pool ${pool.name} is full`, () => this.#poolTrouble(pool, 0));
+  }
+
+  /** The user's running sandboxes, as the replica lists them; none where it can't say. */
+  async running(user: string, replica: number): Promise<readonly string[]> {
+    try {
+      const answer = await this.#deps.arena.contenders[replica]?.client(user).get('/sandboxes?phase=Running&limit=1000', { signal: AbortSignal.timeout(ANSWER_MS) });
+      return answer?.status === 200 ? (answer.json.items ?? []).map((item) => String(item['sandboxId'])) : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /**
+   * Ends everything but what is kept, and waits for rest. What of it does not come in time is told; each replica is asked
+   * once more for what should run and for what should not, so that the history has it.
+   */
+  async unsettled(load: Load): Promise<readonly string[]> {
+    const { arena, recorder, pools } = this.#deps;
+    const found: string[] = [];
+    const expect = async (what: string, look: () => Promise<string | undefined>): Promise<void> => {
+      await this.#until(what, look).catch((error: unknown) => { found.push(error instanceof Error ? error.message : String(error)); });
+    };
+    const users = [...new Set(pools.map(({ user }) => user))];
+    for (const user of users) {
+      await expect(`nothing of ${user}'s runs but what is kept`, async () => {
+        const others = (await this.running(user, 0)).filter((id) => !load.kept.has(id));
+        for (const id of others) await load.end(user, id);
+        return others.length === 0 ? undefined : others.join(' ');
+      });
+    }
+    for (const replica of arena.contenders.keys()) {
+      for (const pool of pools) await expect(`pool ${pool.name} is full, as replica ${replica} shows it`, () => this.#poolTrouble(pool, replica));
+      for (const user of users) await expect(`the quota of ${user} counts what runs, as replica ${replica} shows it`, () => this.#quotaTrouble(user, replica));
+    }
+    await expect('no record is left over', () => this.#leftovers(load));
+    for (const [id, of] of load.kept) for (const replica of arena.contenders.keys()) await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
+    const deleted = recorder.calls.flatMap(({ asked, answer, user }) => (asked.what === 'delete' && answer?.status === 200 ? { id: asked.id, user } : []));
+    for (const [n, { id, user }] of deleted.slice(-MOST_LOOKED_AT).entries()) await recorder.send(user, n % arena.contenders.length, { what: 'get', id });
+    return found;
+  }
+
+  async #poolTrouble({ user, name, replicas }: SettlingDeps['pools'][number], replica: number): Promise<string | undefined> {
+    const answer = await this.#deps.recorder.send(user, replica, { what: 'get-pool', pool: name });
+    const { status } = (answer?.json.template ?? {}) as { readonly status?: Readonly<Record<string, number>> };
+    const { idleReplicas = 0, runningReplicas = 0 } = status ?? {};
+    return idleReplicas + runningReplicas === replicas ? undefined : `${answer?.status} ${JSON.stringify(status)}`;
+  }
+
+  async #quotaTrouble(user: string, replica: number): Promise<string | undefined> {
+    const running = (await this.running(user, replica)).length;
+    const answer = await this.#deps.arena.contenders[replica]?.client(user).get('/quotas', { signal: AbortSignal.timeout(ANSWER_MS) });
+    const used = answer?.json.items?.find(({ name, resource }) => name === 'sandboxes' || resource === 'sandboxes')?.['used'];
+    return used === running ? undefined : `${running} run, ${String(used)} counted`;
+  }
+
+  async #leftovers(load: Load): Promise<string | undefined> {
+    const { arena, pools } = this.#deps;
+    const records = JSON.parse(await arena.controlPlane.kubectl('get', 'sandboxes.sandpool.dev', '-A', '-o', 'json')) as {
+      readonly items: readonly { readonly metadata: { readonly name: string }; readonly spec: { readonly state: string; readonly poolName: string } }[];
+    };
+    const names = new Set(pools.map(({ name }) => name));
+    const left = records.items.filter(({ metadata, spec }) => (spec.state === 'claimed' && !load.kept.has(metadata.name)) || !names.has(spec.poolName));
+    return left.length === 0 ? undefined : left.map(({ metadata, spec }) => `${metadata.name} (${spec.poolName}, ${spec.state})`).join(', ');
+  }
+
+  async #until(what: string, look: () => Promise<string | undefined>): Promise<void> {
+    const deadline = performance.now() + this.#deps.within;
+    for (;;) {
+      const trouble = await look().catch((error: unknown) => String(error));
+      if (trouble === undefined) return;
+      if (performance.now() > deadline) throw new Error(`not within ${this.#deps.within} ms: ${what}; ${trouble}`);
+      await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
+    }
+  }
+}
+
+/** Of what was deleted, the last. */
+const MOST_LOOKED_AT = 300;
