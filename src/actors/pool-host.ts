@@ -17,7 +17,7 @@ import { SharedReads } from '../model/shared-reads.ts';
 import type { EventSink } from './event-feed.ts';
 import type { Outbox } from './outbox.ts';
 import { PoolIndex } from './pool-index.ts';
-import { RecentSet } from './recent-set.ts';
+import { RecentSet } from '../model/recent-set.ts';
 
 export interface PoolHostDeps {
   readonly pools: Records<PoolRecord>;

@@ -1,4 +1,5 @@
 import type { InstanceId } from '../model/identifiers.ts';
+import { RecentSet } from '../model/recent-set.ts';
 import type { End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { StoredPod } from './pod-resource.ts';
 import { compareVersions } from './resource-version.ts';
@@ -25,14 +26,20 @@ export interface InstanceMirrorDeps {
   readonly nodeTrouble: (nodeName: string) => string | undefined;
 }
 
+/** More than go in the time by which a watch may be late. */
+const REMEMBERED_DEAD = 8_192;
+
 /**
  * Records and Pods as they were last seen, put together into facts. The two kinds come apart and either may be ahead: a
- * record without a Pod, or a Pod without a record, means nothing by itself. Nothing older than what is known is taken.
+ * record without a Pod, or a Pod without a record, means nothing by itself. Nothing older than what is known is taken, nor
+ * anything of an object that is known to be no more: its own removal is known before the watch tells of what came before it.
  */
 export class InstanceMirror {
   readonly #deps: InstanceMirrorDeps;
   readonly #entries = new Map<InstanceId, Entry>();
   readonly #byNode = new Map<string, Set<InstanceId>>();
+  /** By uid. */
+  readonly #dead = new RecentSet(REMEMBERED_DEAD);
   #reporting = false;
 
   constructor(deps: InstanceMirrorDeps) { this.#deps = deps; }
@@ -62,6 +69,7 @@ export class InstanceMirror {
 
   /** `quietly`: whoever wrote it knows what it says. */
   putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
+    if (this.#dead.has(stored.uid)) return;
     const { id } = stored.record;
     const entry = this.#entryOf(id);
     if (entry.sandbox && compareVersions(stored.record.revision, entry.sandbox.record.revision) <= 0) return;
@@ -70,6 +78,7 @@ export class InstanceMirror {
   }
 
   dropSandbox(id: InstanceId, uid: string): void {
+    this.#dead.add(uid);
     const entry = this.#entries.get(id);
     if (entry?.sandbox?.uid !== uid) return;
     delete entry.sandbox;
@@ -77,7 +86,7 @@ export class InstanceMirror {
   }
 
   putPod(pod: StoredPod): void {
-    if (pod.ownerUid === undefined) return;
+    if (pod.ownerUid === undefined || this.#dead.has(pod.uid)) return;
     if (pod.isForced) {
       this.dropPod(pod);
       return;
@@ -93,6 +102,7 @@ export class InstanceMirror {
   /** The Pod as it was last seen. */
   dropPod(pod: StoredPod): void {
     const { name: id, uid, vitals: last } = pod;
+    this.#dead.add(uid);
     const entry = this.#entries.get(id);
     if (!entry || (entry.pod && entry.pod.uid !== uid)) return;
     const wasOwn = isOwn(pod, entry.sandbox);

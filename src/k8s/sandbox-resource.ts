@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { END_REASONS, type Birth, type Claim, type End, type InstanceRecord } from '../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
-import { formatMark, parseMark } from '../model/request-mark.ts';
+import { formatMark, isKeyed, parseMark } from '../model/request-mark.ts';
 
 /** The collection of one namespace, or of all. */
 export const sandboxesPath = (namespace?: string): string =>
@@ -79,7 +79,7 @@ const objectOf = (record: InstanceRecord, { uid, podUid }: { readonly uid?: stri
     labels: {
       [POOL_LABEL]: record.poolUid, [STATE_LABEL]: record.claim ? 'claimed' : 'idle',
       ...(record.claim ? { [OWNER_LABEL]: ownerLabel(record.claim.owner) } : {}),
-      ...(record.claim?.mark ? { [REQUEST_LABEL]: requestLabel(record.claim.mark.key) } : {}),
+      ...(record.claim?.mark && isKeyed(record.claim.mark) ? { [REQUEST_LABEL]: requestLabel(record.claim.mark.key) } : {}),
     },
   },
   spec: specOf(record, podUid),

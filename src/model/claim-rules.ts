@@ -10,6 +10,11 @@ export const expiryOf = (claim: Claim, activeAt: number, working: number): { rea
   return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
 };
 
-/** The same tenant's same claim: what a record must show for a claim of unknown outcome to be ours. */
-export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean =>
-  a !== undefined && b !== undefined && a.claimedAt === b.claimedAt && sameTenant(a.owner, b.owner);
+/**
+ * The same request's claim: what a record must show for a claim of unknown outcome to be ours. Tenant and moment do not tell:
+ * two replicas may claim the same instance for one user in the same millisecond. They do for records older than marks.
+ */
+export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean => {
+  if (a === undefined || b === undefined || !sameTenant(a.owner, b.owner)) return false;
+  return a.mark || b.mark ? a.mark?.key === b.mark?.key : a.claimedAt === b.claimedAt;
+};

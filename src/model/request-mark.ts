@@ -7,6 +7,14 @@ export interface RequestMark {
   readonly body: string;
 }
 
+const NO_BODY = 'none';
+
+/** Of a request without an Idempotency-Key, by a text that no other has: it tells that request's claim from every other. */
+export const unkeyedMark = (key: string): RequestMark => ({ key, body: NO_BODY });
+
+/** A repetition can name it. */
+export const isKeyed = ({ body }: RequestMark): boolean => body !== NO_BODY;
+
 /** One text, fit for a record. */
 export const formatMark = ({ key, body }: RequestMark): string => `${key}.${body}`;
 

@@ -22,7 +22,7 @@ export interface Claim {
   readonly idleTimeoutMs: number;
   /** Milliseconds from the claim until the end whatever happens; 0 is never. */
   readonly maxLifetimeMs: number;
-  /** Of the request that claimed it, where that carried an Idempotency-Key: a repetition finds its effect by this. */
+  /** Of the request that claimed it: its claim is known by it, and a repetition under the same Idempotency-Key finds its effect. */
   readonly mark?: RequestMark;
 }
 

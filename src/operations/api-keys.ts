@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OrderedIndex, type OrderedEntry } from '../actors/ordered-index.ts';
-import { RecentSet } from '../actors/recent-set.ts';
+import { RecentSet } from '../model/recent-set.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';

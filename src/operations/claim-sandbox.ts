@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
@@ -5,6 +6,7 @@ import type { PoolSnapshot } from '../actors/pool-host.ts';
 import { sameClaim } from '../model/claim-rules.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
 import { idempotencyInFlight, idempotencyKeyReused, noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import { isKeyed, unkeyedMark } from '../model/request-mark.ts';
 import type { Claim } from '../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import type { Operations } from './operations.ts';
@@ -33,6 +35,7 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
   const pool = await claimablePool(supervisor, caller, request.poolName);
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
   const until = clock.now() + DEADLINE_MS;
+  const mark = request.mark ?? unkeyedMark(randomUUID());
   for (;;) {
     const { uid } = pool.record;
     const id = supervisor.takeIdle(uid) ?? await supervisor.findIdle(uid, pool.record.owner.namespace);
@@ -47,8 +50,7 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
     }
     await takeSeat(deps, owner, id);
     const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
-    const claim: Claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs,
-      ...(request.mark ? { mark: request.mark } : {}) };
+    const claim: Claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
     const claimed = await attempt(deps, id, claim, until);
     if (claimed) return claimed;
     if (clock.now() >= until) throw unavailable('the pool could not be claimed from in time; try again');
@@ -110,7 +112,7 @@ const attempt = async (deps: ClaimSandboxDeps, id: InstanceId, claim: Claim, unt
   // Being retired because the claim's outcome stayed unknown: until the record is gone it may have landed.
   if (end?.state === 'stopping' && end.context.record && !end.context.record.claim) {
     deps.background('settle claim', settleSeat(deps, id, claim));
-    if (claim.mark) throw unavailable('the claim could not be settled; repeat the request');
+    if (claim.mark && isKeyed(claim.mark)) throw unavailable('the claim could not be settled; repeat the request');
     return undefined;
   }
   if (end?.state === 'running' && ours) return viewOf(end, clock.now());

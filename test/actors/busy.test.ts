@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Busy } from '../../src/actors/busy.ts';
-import { RecentSet } from '../../src/actors/recent-set.ts';
+import { RecentSet } from '../../src/model/recent-set.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('activity that goes on', () => {

@@ -63,7 +63,14 @@ describe('the history of a sandbox', () => {
 });
 
 describe('a claim', () => {
-  it('is the same one by its owner and its moment', () => {
+  it('is the same one by its owner and its request, whatever the moment', () => {
+    const [mark, other] = [{ key: 'k', body: 'b' }, { key: 'l', body: 'b' }];
+    expect(sameClaim(aClaim({ mark }), aClaim({ mark, claimedAt: T0 + 9 }))).to.equal(true);
+    expect(sameClaim(aClaim({ mark }), aClaim({ mark: other }))).to.equal(false);
+    expect(sameClaim(aClaim({ mark }), aClaim())).to.equal(false);
+  });
+
+  it('of no request is the same one by its owner and its moment', () => {
     expect(sameClaim(aClaim(), aClaim({ idleTimeoutMs: 7 }))).to.equal(true);
     expect(sameClaim(aClaim(), aClaim({ claimedAt: T0 + 9 }))).to.equal(false);
     for (const key of ['namespace', 'team', 'user'] as const) expect(sameClaim(aClaim(), aClaim({ owner: { ...ALICE, [key]: 'other' } })), key).to.equal(false);

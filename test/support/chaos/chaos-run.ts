@@ -46,7 +46,6 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
   const dice = new Dice(options.seed);
   const arena = await Arena.start({ quota: QUOTA });
   const now = (): Moment => performance.now();
-  console.log('arena');
   const store = new StoreLog(arena.controlPlane.etcd, now);
   try {
     store.start();
@@ -54,7 +53,6 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
     const users = { ann: await arena.user(TEAMS.ann, 'ann'), bob: await arena.user(TEAMS.bob, 'bob') };
     const recorder = new Recorder(arena.contenders, now);
     const pools = POOLS.map(({ user, name, replicas }) => ({ user: users[user], name, replicas }));
-    console.log('users');
     const settling = new Settling({ arena, recorder, pools, within: SETTLE_MS });
     await settling.makePools();
     const load = new Load({
@@ -62,7 +60,6 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
       running: (user) => settling.running(user, dice.below(arena.contenders.length)),
     });
     load.start();
-    console.log('load');
     const plan = new FaultPlan(arena, { dice, namespaces: Object.values(users).map((user) => user.split('/')[0] ?? ''), ...(options.kinds ? { kinds: options.kinds } : {}) });
     const disturbances: Disturbance[] = [];
     const deadline = now() + options.atMostMs;
@@ -74,9 +71,7 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
       options.onFault?.(`${(now() / 1_000).toFixed(0)} s: ${fault.kind} (${fault.victim}) for ${fault.lastsMs} ms; ${load.claims} claims acknowledged`);
     }
     await load.stop();
-    console.log('stopped');
     const unsettled = await settling.unsettled(load);
-    console.log('settled', unsettled);
     await store.stop();
     const evidence: Evidence = { calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, quota: QUOTA };
     return {

@@ -1,3 +1,4 @@
+import { keysOf } from '../../../src/redis/keys.ts';
 import type { Arena } from './arena.ts';
 import type { Load } from './load.ts';
 import type { Recorder } from './recorder.ts';
@@ -17,7 +18,12 @@ const ANSWER_MS = 5_000;
 export class Settling {
   readonly #deps: SettlingDeps;
 
-  constructor(deps: SettlingDeps) { this.#deps = deps; }
+  #deadline: number;
+
+  constructor(deps: SettlingDeps) {
+    this.#deps = deps;
+    this.#deadline = performance.now() + deps.within;
+  }
 
   /** Rejects where they are not full in time. */
   async makePools(): Promise<void> {
@@ -48,6 +54,7 @@ export class Settling {
   async unsettled(load: Load): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
     const found: string[] = [];
+    this.#deadline = performance.now() + this.#deps.within;
     const expect = async (what: string, look: () => Promise<string | undefined>): Promise<void> => {
       await this.#until(what, look).catch((error: unknown) => { found.push(error instanceof Error ? error.message : String(error)); });
     };
@@ -61,8 +68,8 @@ export class Settling {
     }
     for (const replica of arena.contenders.keys()) {
       for (const pool of pools) await expect(`pool ${pool.name} is full, as replica ${replica} shows it`, () => this.#poolTrouble(pool, replica));
-      for (const user of users) await expect(`the quota of ${user} counts what runs, as replica ${replica} shows it`, () => this.#quotaTrouble(user, replica));
     }
+    for (const user of users) await expect(`the quota of ${user} counts what runs`, () => this.#quotaTrouble(user));
     await expect('no record is left over', () => this.#leftovers(load));
     for (const [id, of] of load.kept) for (const replica of arena.contenders.keys()) await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
     const deleted = recorder.calls.flatMap(({ asked, answer, user }) => (asked.what === 'delete' && answer?.status === 200 ? { id: asked.id, user } : []));
@@ -77,11 +84,14 @@ export class Settling {
     return idleReplicas + runningReplicas === replicas ? undefined : `${answer?.status} ${JSON.stringify(status)}`;
   }
 
-  async #quotaTrouble(user: string, replica: number): Promise<string | undefined> {
-    const running = (await this.running(user, replica)).length;
-    const answer = await this.#deps.arena.contenders[replica]?.client(user).get('/quotas', { signal: AbortSignal.timeout(ANSWER_MS) });
-    const used = answer?.json.items?.find(({ name, resource }) => name === 'sandboxes' || resource === 'sandboxes')?.['used'];
-    return used === running ? undefined : `${running} run, ${String(used)} counted`;
+  async #quotaTrouble(user: string): Promise<string | undefined> {
+    const [namespace = '', team = '', name = ''] = user.split('/');
+    const usage = keysOf(this.#deps.arena.redis.settings.prefix).usage({ namespace, team, user: name }, 'sandboxes');
+    const counted = (await this.#deps.arena.redis.client.hkeys(usage)).filter((id) => !id.startsWith(':'));
+    const running = new Set(await this.running(user, 0));
+    // Of one whose usage was lost nothing is counted until it is asked for again.
+    if (counted.length === 0 || (counted.length === running.size && counted.every((id) => running.has(id)))) return undefined;
+    return `counted and not running: ${counted.filter((id) => !running.has(id)).join(' ')}; running: ${[...running].join(' ')}`;
   }
 
   async #leftovers(load: Load): Promise<string | undefined> {
@@ -95,11 +105,11 @@ export class Settling {
   }
 
   async #until(what: string, look: () => Promise<string | undefined>): Promise<void> {
-    const deadline = performance.now() + this.#deps.within;
+    const deadline = Math.max(this.#deadline, performance.now() + LOOK_EVERY_MS);
     for (;;) {
       const trouble = await look().catch((error: unknown) => String(error));
       if (trouble === undefined) return;
-      if (performance.now() > deadline) throw new Error(`not within ${this.#deps.within} ms: ${what}; ${trouble}`);
+      if (performance.now() > deadline) throw new Error(`${what}: not within ${this.#deps.within} ms; ${trouble}`);
       await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
     }
   }

@@ -32,20 +32,15 @@ export class StoreLog {
   async read(): Promise<readonly StoreChange[]> {
     await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
     const changes: StoreChange[] = [];
-    const signal = AbortSignal.timeout(READ_MS);
-    const cancel = new AbortController();
     const body = JSON.stringify({ create_request: { key: encoded(ROOT), range_end: encoded(`${ROOT.slice(0, -1)}0`), start_revision: '1' } });
-    const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.any([signal, cancel.signal]) });
+    const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.timeout(READ_MS) });
     if (!answer.body) throw new Error('etcd gave no log');
     for await (const line of linesOf(answer.body)) {
       const { result, error } = JSON.parse(line) as WatchLine;
       if (error || result?.canceled) throw new Error(`etcd ended its log: ${line.slice(0, 500)}`);
       for (const event of result?.events ?? []) {
         const key = decoded(event.kv.key);
-        if (key === LAST) {
-          cancel.abort();
-          return changes;
-        }
+        if (key === LAST) return changes;
         const change = changeOf(key, Number(event.kv.mod_revision), event.type === 'DELETE' ? undefined : decoded(event.kv.value ?? ''));
         if (change) changes.push(change);
       }

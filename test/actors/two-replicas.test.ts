@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { aCoordination } from '../support/a-coordination.ts';
+import { alice, eventually } from '../support/a-supervisor.ts';
+import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+
+describe('two replicas over one truth', () => {
+  it('do not both give out an instance that one user claims on each in the same millisecond', async () => {
+    const stores = await sharedStores({ pool: { replicas: 1 } });
+    const [one, two] = [await aReplica(stores, aCoordination(stores.clock)), await aReplica(stores, aCoordination(stores.clock))];
+    one.lead();
+    for (const { supervisor } of [one, two]) await eventually(() => supervisor.pools.get(stores.pool.uid)?.counts.idle === 1, 'the instance is idle on each');
+
+    const claims = await Promise.allSettled([one, two].map(({ claim }) => claim(alice, { poolName: stores.pool.name })));
+
+    expect(claims.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
+  });
+});

@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
+import type { StoredPod } from '../../src/k8s/pod-resource.ts';
+import type { StoredSandbox } from '../../src/k8s/sandbox-resource.ts';
+import type { InstanceFact } from '../../src/model/sandbox.ts';
+import { ALICE } from '../support/instance-orders.ts';
+
+const ID = 'an-instance';
+const RECORD_UID = 'uid-of-the-record';
+
+const aMirror = () => {
+  const facts: InstanceFact[] = [];
+  const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => undefined });
+  mirror.begin();
+  return { mirror, facts };
+};
+
+const aSandbox = (revision: string): StoredSandbox => ({
+  uid: RECORD_UID, podUid: 'uid-of-the-pod', terminating: false,
+  record: {
+    id: ID, revision, state: 'claimed', poolUid: 'p', poolName: 'p', poolOwner: ALICE, createdAt: 1, updateRevision: 'r', cpu: '1', memory: '1Gi', containerImages: {}, startupTimeoutMs: 1,
+    claim: { owner: ALICE, claimedAt: 2, idleTimeoutMs: 0, maxLifetimeMs: 0 },
+  },
+});
+
+const aPod = (revision: string): StoredPod => ({
+  namespace: ALICE.namespace, name: ID, uid: 'uid-of-the-pod', ownerUid: RECORD_UID, revision, nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: { kind: 'available', startedAt: 1 },
+});
+
+describe('the mirror of instances', () => {
+  it('does not bring back what was removed here, when the watch tells of an earlier change', () => {
+    const { mirror, facts } = aMirror();
+    mirror.putPod(aPod('1'));
+    mirror.putSandbox(aSandbox('2'));
+    mirror.dropPod(aPod('1'));
+    mirror.dropSandbox(ID, RECORD_UID);
+    facts.length = 0;
+
+    mirror.putPod(aPod('4'));
+    mirror.putSandbox(aSandbox('3'));
+
+    expect(facts).to.deep.equal([]);
+    expect(mirror.sandbox(ID)).to.equal(undefined);
+    expect(mirror.pod(ID)).to.equal(undefined);
+  });
+
+  it('takes another object of the same name', () => {
+    const { mirror, facts } = aMirror();
+    mirror.putSandbox(aSandbox('2'));
+    mirror.dropSandbox(ID, RECORD_UID);
+    mirror.putSandbox({ ...aSandbox('5'), uid: 'another' });
+    expect(facts.at(-1)?.record?.revision).to.equal('5');
+  });
+});
