@@ -1,7 +1,8 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { access, open, readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LogsGone, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
+import { LogsGone, type LogBatch, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
+import { lastWithin } from '../model/last-within.ts';
 import { parseRecords, wholeLines } from './log-records.ts';
 import { pipesIn } from './spawner/log-pump.ts';
 
@@ -57,7 +58,7 @@ export class LogFiles {
         const enough = lines.length > tailLines || size >= 2 * limitBytes || (lines[0] !== undefined && lines[0].time < oldest);
         if (!enough && from > log.begin) continue;
         const wanted = lines.filter(({ time }) => time >= oldest);
-        const kept = within(wanted.slice(-tailLines), limitBytes);
+        const kept = lastWithin(wanted.slice(-tailLines), limitBytes);
         const olderLeft = wanted.length === lines.length && from > 0;
         const isCut = kept.length < wanted.length || kept[0] !== wanted[0];
         return { lines: kept, truncated: isCut || olderLeft, next: String(log.end) };
@@ -108,19 +109,6 @@ export class LogFiles {
     return !await exists(join(pipesIn(this.#folder), id));
   }
 }
-
-/** The last of them, as far as their text is no longer; one at least, cut at its front. */
-const within = (lines: readonly LogLine[], limitBytes: number): readonly LogLine[] => {
-  let bytes = 0;
-  let from = lines.length;
-  while (from > 0 && bytes + (lines[from - 1]?.text.length ?? 0) + 1 <= limitBytes) {
-    from -= 1;
-    bytes += (lines[from]?.text.length ?? 0) + 1;
-  }
-  const last = lines.at(-1);
-  if (from === lines.length && last) return [{ ...last, text: last.text.subarray(-limitBytes) }];
-  return lines.slice(from);
-};
 
 /** The files of one log as they are now, open: what is removed meanwhile can still be read. */
 class Log {

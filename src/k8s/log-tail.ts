@@ -1,4 +1,5 @@
 import type { LogLine, LogTail } from '../contracts/sandbox-driver.ts';
+import { lastWithin } from '../model/last-within.ts';
 import { BEGINNING, placeAfter, placeText, type LogPiece, type LogPlace } from './log-place.ts';
 
 interface Kept extends LogPiece {
@@ -55,7 +56,7 @@ export class LogTailWindow {
   /** `next`: where a follower is to begin. */
   tail(next: string): LogTail {
     const lines = this.#lines();
-    const wanted = within(lines.slice(-this.#tailLines), this.#limitBytes);
+    const wanted = lastWithin(lines.slice(-this.#tailLines), this.#limitBytes);
     return {
       lines: wanted, next, truncated: this.truncated || wanted.length < lines.length || wanted[0] !== lines[0],
     };
@@ -79,16 +80,3 @@ const FORGET_AT = 1_024;
 
 const joined = (parts: readonly Kept[], { time, partial, place }: Kept): LogLine =>
   ({ time, text: parts.length === 1 && parts[0] ? parts[0].text : Buffer.concat(parts.map(({ text }) => text)), partial, next: placeText(place) });
-
-/** The last of them, as far as their text is no longer; one at least, cut at its front. */
-const within = (lines: readonly LogLine[], limitBytes: number): readonly LogLine[] => {
-  let bytes = 0;
-  let from = lines.length;
-  while (from > 0 && bytes + (lines[from - 1]?.text.length ?? 0) + 1 <= limitBytes) {
-    from -= 1;
-    bytes += (lines[from]?.text.length ?? 0) + 1;
-  }
-  const last = lines.at(-1);
-  if (from === lines.length && last) return [{ ...last, text: last.text.subarray(-limitBytes) }];
-  return lines.slice(from);
-};
