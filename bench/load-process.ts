@@ -1,11 +1,10 @@
 import { encodeAsk, KeptConnection, type RawAnswer } from './kept-connection.ts';
 import type { LoadAnswer, LoadOrder, LoadResult } from './load-protocol.ts';
+import { until } from './schedule.ts';
 
 /** The client's side of every load, a process of its own: takes one order after the other from its parent. */
 
 const MAX_CONNECTIONS = 512;
-/** Timers are late by up to a millisecond or two: the rest of a wait is spent looking at the clock. */
-const TIMER_SLACK_MS = 2;
 
 class Run {
   readonly #requests: readonly Buffer[];
@@ -75,12 +74,6 @@ class Run {
     return { tookMs, latencies: this.#latencies, statuses: this.#answers.map(({ status }) => status), bodies: this.#answers.map(({ body }) => body) };
   }
 }
-
-const until = async (moment: number): Promise<void> => {
-  const early = moment - performance.now() - TIMER_SLACK_MS;
-  if (early > 0) await new Promise((resolve) => { setTimeout(resolve, early); });
-  while (performance.now() < moment) await new Promise((resolve) => { setImmediate(resolve); });
-};
 
 const carryOut = async (order: LoadOrder): Promise<LoadResult> => {
   const run = new Run(order);

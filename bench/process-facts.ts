@@ -17,14 +17,14 @@ export const childrenOf = (pid: number): readonly number[] =>
 
 export const commandOf = (pid: number): string => textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
 
-/** Resolves once these processes use less than 2 % of a processor for 100 ms; after 10 s in any case. */
-export const untilCalm = async (pids: readonly number[]): Promise<void> => {
+/** Resolves once these processes use less than this share of a processor for 100 ms; after 10 s in any case. */
+export const untilCalm = async (pids: readonly number[], share = 0.02): Promise<void> => {
   const used = (): number => pids.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
   const deadline = performance.now() + 10_000;
   for (let before = used(); performance.now() < deadline;) {
     await pause(100);
     const now = used();
-    if (now - before < 2) return;
+    if (now - before < share * 100) return;
     before = now;
   }
 };

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { ControlPlane } from '../../test/support/control-plane.ts';
+import { COMPONENTS } from '../../test/support/control-plane/components.ts';
+import { installCustomResources } from '../../test/support/custom-resources.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { startRedis, type TestRedis } from '../../test/support/redis-server.ts';
+import { aPodTemplate, Replicas, type Replica } from '../../test/support/replicas.ts';
+import type { Bench, Figure } from '../figure.ts';
+import type { Measure } from '../measure.ts';
+import { untilCalm } from '../process-facts.ts';
+import { Service } from '../service.ts';
+import { RawClient } from './raw-client.ts';
+import { RAW_GROUP } from './raw-records.ts';
+
+export const TEMPLATE = 'bench';
+/** So that limits meant for tenants don't stop a measurement. */
+const SETTINGS = { SANDPOOL_QUOTAS_SANDBOXES: '1000000', SANDPOOL_QUOTAS_POOLS: '1000', SANDPOOL_QUOTAS_REPLICAS: '1000000', SANDPOOL_LOG_LEVEL: 'warn' };
+const NODES = 10;
+
+/** A cluster of its own for each figure, whose etcd waits for the disk, with Redis and a raw client. */
+export interface BenchCluster {
+  readonly bench: Bench;
+  readonly controlPlane: ControlPlane;
+  readonly redis: TestRedis;
+  readonly raw: RawClient;
+  /** Where the raw client may write. */
+  readonly namespace: string;
+  /** Stopped with the cluster. */
+  startReplicas(count: number, env?: Readonly<Record<string, string>>): Promise<BenchReplicas>;
+}
+
+export interface BenchReplicas {
+  readonly replicas: Replicas;
+  /** Of one tenant, by each replica. */
+  readonly services: readonly Service[];
+  readonly first: { readonly replica: Replica; readonly service: Service; readonly pid: number };
+  readonly tenantNamespace: string;
+}
+
+export const onACluster = (name: string, about: string, measure: (cluster: BenchCluster) => Promise<readonly Measure[]>): Figure => ({
+  name, about,
+  run: async (bench) => {
+    const [redis, controlPlane, raw] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true }), new RawClient()]);
+    const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
+    const end = async (): Promise<void> => { for (const each of ends.splice(0)) await each().catch((error: unknown) => { bench.say(`not ended: ${String(error)}`); }); };
+    living.add(end);
+    try {
+      await installCustomResources(controlPlane);
+      const namespace = await controlPlane.namespace('bench-raw');
+      await controlPlane.apply([...rawKind(), aPodTemplate(TEMPLATE)]);
+      await controlPlane.kubectl('wait', '--for=condition=established', '--timeout=30s', `crd/sandboxes.${RAW_GROUP}`);
+      await eventually(async () => (await controlPlane.kubectlAs('admin', ['get', `sandboxes.${RAW_GROUP}`, '-A'])).exitCode === 0, 'the raw kind is served');
+      await raw.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool') });
+      return await measure({
+        bench, controlPlane, redis, raw, namespace,
+        startReplicas: async (count, env = {}) => {
+          const replicas = await Replicas.start({ cluster: controlPlane, redis: redis.settings, count, env: { ...SETTINGS, ...env } });
+          ends.unshift(() => replicas.stop());
+          const key = await replicas.tenant('bench', 'bench');
+          const services = replicas.list.map(({ port }) => new Service(port, key, bench.load));
+          ends.unshift(async () => { await Promise.all(services.map((each) => each.close().catch(() => undefined))); });
+          const [service] = services;
+          const replica = replicas.replica(0);
+          if (!service || replica.pid === undefined) throw new Error('no replica runs');
+          return { replicas, services, first: { replica, service, pid: replica.pid }, tenantNamespace: replicas.namespaceOf('bench') };
+        },
+      });
+    } finally {
+      await end();
+      living.delete(end);
+    }
+  },
+});
+
+const living = new Set<() => Promise<void>>();
+
+/** For a bench that is interrupted. */
+export const endLiving = async (): Promise<void> => { for (const end of [...living]) await end(); };
+
+/** Repeats what is refused for a moment after the start: the template is not known yet, usage is counted. */
+export const createPool = async (service: Service, name: string, replicas: number): Promise<void> => {
+  await eventually(async () => {
+    const { status, body } = await service.answerTo({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName: TEMPLATE, replicas }) });
+    if (status !== 201 && status !== 503 && status !== 404) throw new Error(`the pool was answered with ${status}: ${body}`);
+    return status === 201;
+  }, 'the pool is made');
+};
+
+/** Resolves once none of the cluster's parts has anything left to do. */
+export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>): Promise<void> => {
+  await untilCalm(COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []), CALM_SHARE);
+};
+
+/** etcd and the API server are never quite still. */
+const CALM_SHARE = 0.15;
+
+/** A copy of our record's kind that no replica watches, and the right to write it for whom the daemon is. */
+const rawKind = (): readonly object[] => {
+  const RBAC = 'rbac.authorization.k8s.io';
+  return [
+    parse(readFileSync('deploy/helm/sandpool/crds/sandboxes.yaml', 'utf8').replaceAll('sandpool.dev', RAW_GROUP)) as object,
+    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: 'bench' }, rules: [{ apiGroups: [RAW_GROUP], resources: ['sandboxes'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] }] },
+    {
+      apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name: 'bench' }, subjects: [{ kind: 'User', apiGroup: RBAC, name: 'sandpool' }],
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'bench' },
+    },
+  ];
+};

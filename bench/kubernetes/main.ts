@@ -1,0 +1,9 @@
+import type { Figure } from '../figure.ts';
+import { runFigures } from '../run-figures.ts';
+import { endLiving } from './cluster.ts';
+import { claim } from './figures/claim.ts';
+import { writes } from './figures/writes.ts';
+
+const FIGURES: readonly Figure[] = [writes, claim];
+
+await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 900_000, endLiving });

@@ -1,0 +1,75 @@
+import type { ApiClient } from '../../src/k8s/api-client.ts';
+import { bornSandbox, rewritten, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
+import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
+import { inParallel } from './in-parallel.ts';
+
+/** A copy of our record's kind in a group of its own, which no replica watches: cluster-objects.ts makes it. */
+export const RAW_GROUP = 'bench.sandpool.dev';
+
+interface Entry { uid: string; record: InstanceRecord }
+
+const WRITERS = 16;
+
+/** Records as the product's are, that are claimed and given back by nothing but a conditional PUT. */
+export class RawRecords {
+  readonly #entries: readonly Entry[];
+  readonly #namespace: string;
+  #next = 0;
+
+  private constructor(namespace: string, entries: readonly Entry[]) {
+    this.#namespace = namespace;
+    this.#entries = entries;
+  }
+
+  static async make(api: ApiClient, namespace: string, count: number): Promise<RawRecords> {
+    const path = pathOf(namespace);
+    const entries: Entry[] = [];
+    await inParallel(count, WRITERS, async (n) => {
+      entries.push(entryOf(await api.create(path, ours(bornSandbox(birthOf(namespace, n))))));
+    });
+    return new RawRecords(namespace, entries);
+  }
+
+  /** The next idle one. Throws where there is none. */
+  next(): { readonly path: string; readonly body: object; readonly done: (answer: unknown) => void } {
+    const entry = this.#entries[this.#next++];
+    if (!entry) throw new Error('there are no more idle records');
+    return {
+      path: `${pathOf(this.#namespace)}/${entry.record.id}`,
+      body: ours(rewritten({ ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) }, { uid: entry.uid, podUid: POD_UID })),
+      done: (answer) => { Object.assign(entry, entryOf(answer)); },
+    };
+  }
+
+  /** All idle again. */
+  async giveBack(api: ApiClient): Promise<void> {
+    await inParallel(Math.min(this.#next, this.#entries.length), WRITERS, async (n) => {
+      const entry = this.#entries[n];
+      if (!entry) return;
+      const path = `${pathOf(this.#namespace)}/${entry.record.id}`;
+      const { claim: _claim, ...idle } = entryOf(await api.get(path)).record;
+      Object.assign(entry, entryOf(await api.replace(path, ours(rewritten({ ...idle, state: 'idle' }, { uid: entry.uid, podUid: undefined })))));
+    });
+    this.#next = 0;
+  }
+}
+
+const pathOf = (namespace: string): string => `/apis/${RAW_GROUP}/v1alpha1/namespaces/${namespace}/sandboxes`;
+
+const ours = (object: object): object => ({ ...object, apiVersion: `${RAW_GROUP}/v1alpha1` });
+
+const POD_UID = '3b1d5a52-6c1f-4d0e-9c0a-2f6f0f1f7f10';
+
+const CLAIM = (namespace: string): Claim => ({ owner: { namespace, team: 'bench', user: 'bench' }, claimedAt: Math.round(performance.timeOrigin + performance.now()), idleTimeoutMs: 600_000, maxLifetimeMs: 0 });
+
+const birthOf = (namespace: string, n: number) => ({
+  id: `01932d5a-${String(n).padStart(4, '0')}-7a01-8000-0242ac120002`, poolUid: '01932d5a-7d81-7a01-8000-0242ac120002', poolName: 'bench',
+  poolOwner: { namespace, team: 'bench', user: 'bench' }, createdAt: Math.round(performance.timeOrigin), updateRevision: '6b86b273ff34fce1',
+  cpu: '10m', memory: '16Mi', containerImages: { main: 'registry.invalid/sandbox:1' }, startupTimeoutMs: 60_000,
+});
+
+const entryOf = (answer: unknown): Entry => {
+  const stored = storedSandboxOf(answer);
+  if (!stored) throw new Error('no record came back');
+  return { uid: stored.uid, record: stored.record };
+};

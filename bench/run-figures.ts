@@ -1,0 +1,71 @@
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { Bench, Figure } from './figure.ts';
+import { Load } from './load.ts';
+import { tableOf, type Measure } from './measure.ts';
+import { removeTemporaryFolder, removeTemporaryFolders, temporaryFolder } from './temporary-folder.ts';
+
+const ROUNDS = 5;
+
+export interface Terms {
+  readonly figures: readonly Figure[];
+  readonly arguments: readonly string[];
+  /** Of one figure. */
+  readonly deadlineMs: number;
+  /** Ends what figures started and left; may be repeated. */
+  readonly endLiving: () => Promise<void>;
+}
+
+/** Measures the figures that the arguments name, or all, and prints their table; then the process ends. */
+export const runFigures = async ({ figures, arguments: args, ...terms }: Terms): Promise<void> => {
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { rounds: { type: 'string', default: String(ROUNDS) } } });
+  const unknown = positionals.filter((name) => !figures.some((figure) => figure.name === name));
+  const rounds = Number(values.rounds);
+  if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
+    process.stderr.write(unknown.length === 0 ? '--rounds takes a number from 1 to 100\n'
+      : `there is no figure ${unknown.join(', ')}; there are\n${figures.map(({ name, about }) => `  ${name.padEnd(12)}${about}\n`).join('')}`);
+    process.exitCode = 2;
+    return;
+  }
+  const interrupt = (signal: NodeJS.Signals): void => {
+    process.stderr.write(`${signal}: what this measurement started is ended\n`);
+    void terms.endLiving().catch(() => undefined).then(removeTemporaryFolders).finally(() => process.exit(1));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
+  const measures = await run(figures.filter(({ name }) => positionals.length === 0 || positionals.includes(name)), rounds, terms);
+  process.stdout.write(`\n${tableOf(measures)}\n\n${availableParallelism()} processors, Node ${process.version}, ${rounds} rounds\n`, () => process.exit());
+};
+
+/** A figure that can't be measured is reported, and the others go on. */
+const run = async (figures: readonly Figure[], rounds: number, { deadlineMs, endLiving }: Pick<Terms, 'deadlineMs' | 'endLiving'>): Promise<readonly Measure[]> => {
+  const say = (text: string): void => { process.stderr.write(`${text}\n`); };
+  const bench: Bench = { load: new Load(), rounds, folder: temporaryFolder(), say };
+  const measures: Measure[] = [];
+  try {
+    for (const figure of figures) {
+      say(`${figure.name}: ${figure.about}`);
+      const began = performance.now();
+      try {
+        const found = await withinTime(figure.run(bench), deadlineMs);
+        measures.push(...found);
+        say(`\n${tableOf(found)}\n`);
+        say(`${figure.name}: done in ${Math.round((performance.now() - began) / 1_000)} s`);
+      } catch (error) {
+        process.exitCode = 1;
+        say(`${figure.name}: failed: ${error instanceof Error ? error.stack : String(error)}`);
+        await endLiving();
+      }
+    }
+    return measures;
+  } finally {
+    await bench.load.stop();
+    removeTemporaryFolder(bench.folder);
+  }
+};
+
+/** Rejects when a figure takes far longer than it should: then something hangs. */
+const withinTime = async <T>(work: Promise<T>, deadlineMs: number): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error('it takes too long')), deadlineMs); });
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
