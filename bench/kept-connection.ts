@@ -55,6 +55,8 @@ export class KeptConnection {
     });
   }
 
+  get isOpen(): boolean { return !this.#socket.destroyed; }
+
   close(): void {
     this.#socket.destroy();
   }

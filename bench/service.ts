@@ -13,7 +13,7 @@ export class Service {
   readonly port: number;
   readonly #key: string;
   readonly #load: Load;
-  readonly #connection: Promise<KeptConnection>;
+  #connection: Promise<KeptConnection>;
 
   constructor(port: number, key: string, load: Load) {
     this.port = port;
@@ -29,6 +29,8 @@ export class Service {
   }
 
   async answerTo(ask: Omit<Ask, 'key'>): Promise<RawAnswer> {
+    // The daemon closes what nobody has used for a while.
+    if (!(await this.#connection).isOpen) this.#connection = KeptConnection.open(this.port);
     return await (await this.#connection).send(encodeAsk({ ...ask, key: this.#key }));
   }
 

@@ -15,7 +15,8 @@ export const apiCounts = async (cluster: Cluster): Promise<ApiCounts> => {
     if (!line.startsWith('apiserver_request_total{')) continue;
     const label = (name: string): string => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? '';
     const resource = label('subresource') === '' ? label('resource') : `${label('resource')}/${label('subresource')}`;
-    const key = `${label('verb')} ${resource}`;
+    const refused = label('code') >= '400' ? ` (${label('code')})` : '';
+    const key = `${label('verb')} ${resource}${refused}`;
     counts.set(key, (counts.get(key) ?? 0) + Number(line.slice(line.lastIndexOf(' ') + 1)));
   }
   return counts;

@@ -48,10 +48,15 @@ export class RawPods {
 
 const untilRunning = async (api: ApiClient, { namespace, count, resourceVersion, signal }: { readonly namespace: string; readonly count: number; readonly resourceVersion: string; readonly signal: AbortSignal }): Promise<void> => {
   const running = new Set<string>();
-  for await (const { object } of api.watch(pathOf(namespace), { resourceVersion, labelSelector: LABEL, timeoutSeconds: FILL_DEADLINE_MS / 1_000 }, signal)) {
-    const { metadata, status } = object as { readonly metadata: { readonly name: string }; readonly status?: { readonly phase?: string } };
-    if (status?.phase === 'Running') running.add(metadata.name);
-    if (running.size >= count) return;
+  let seen = resourceVersion;
+  // The API server ends the watch of whoever is slow for a moment.
+  while (!signal.aborted) {
+    for await (const { object } of api.watch(pathOf(namespace), { resourceVersion: seen, labelSelector: LABEL, timeoutSeconds: FILL_DEADLINE_MS / 1_000 }, signal)) {
+      const { metadata, status } = object as { readonly metadata: { readonly name: string; readonly resourceVersion: string }; readonly status?: { readonly phase?: string } };
+      seen = metadata.resourceVersion;
+      if (status?.phase === 'Running') running.add(metadata.name);
+      if (running.size >= count) return;
+    }
   }
   throw new Error(`${running.size} of ${count} Pods run`);
 };

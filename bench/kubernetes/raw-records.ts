@@ -25,7 +25,7 @@ export class RawRecords {
     const path = pathOf(namespace);
     const entries: Entry[] = [];
     await inParallel(count, WRITERS, async (n) => {
-      entries.push(entryOf(await api.create(path, ours(bornSandbox(birthOf(namespace, n))))));
+      entries[n] = entryOf(await api.create(path, ours(bornSandbox(birthOf(namespace, n)))));
     });
     return new RawRecords(namespace, entries);
   }
@@ -41,14 +41,14 @@ export class RawRecords {
     };
   }
 
-  /** All idle again. */
+  /** All idle again: made anew, since what was claimed stays so. */
   async giveBack(api: ApiClient): Promise<void> {
+    const path = pathOf(this.#namespace);
     await inParallel(Math.min(this.#next, this.#entries.length), WRITERS, async (n) => {
       const entry = this.#entries[n];
       if (!entry) return;
-      const path = `${pathOf(this.#namespace)}/${entry.record.id}`;
-      const { claim: _claim, ...idle } = entryOf(await api.get(path)).record;
-      Object.assign(entry, entryOf(await api.replace(path, ours(rewritten({ ...idle, state: 'idle' }, { uid: entry.uid, podUid: undefined })))));
+      await api.remove(`${path}/${entry.record.id}`, { uid: entry.uid });
+      Object.assign(entry, entryOf(await api.create(path, ours(bornSandbox(birthOf(this.#namespace, n))))));
     });
     this.#next = 0;
   }
