@@ -27,7 +27,7 @@ export interface BenchCluster {
   /** Where the raw client may write. */
   readonly namespace: string;
   /** Stopped with the cluster. */
-  startReplicas(count: number, env?: Readonly<Record<string, string>>): Promise<BenchReplicas>;
+  readonly startReplicas: (count: number, env?: Readonly<Record<string, string>>) => Promise<BenchReplicas>;
 }
 
 export interface BenchReplicas {
@@ -41,7 +41,8 @@ export interface BenchReplicas {
 export const onACluster = (name: string, about: string, measure: (cluster: BenchCluster) => Promise<readonly Measure[]>): Figure => ({
   name, about,
   run: async (bench) => {
-    const [redis, controlPlane, raw] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true }), new RawClient()]);
+    const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true })]);
+    const raw = new RawClient();
     const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
     const end = async (): Promise<void> => { for (const each of ends.splice(0)) await each().catch((error: unknown) => { bench.say(`not ended: ${String(error)}`); }); };
     living.add(end);
