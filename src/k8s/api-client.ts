@@ -15,6 +15,12 @@ export interface CallOptions {
   readonly deadlineMs?: number;
 }
 
+export interface ListOptions {
+  readonly deadlineMs?: number;
+  /** The objects come without anything but their metadata. */
+  readonly metadataOnly?: boolean;
+}
+
 /** What must hold of an object that is removed, and how. */
 export interface Removal {
   readonly uid?: string;
@@ -59,7 +65,7 @@ export type PatchType = 'application/merge-patch+json' | 'application/json-patch
  */
 export interface ApiClient {
   get(path: string, options?: CallOptions): Promise<unknown>;
-  list(path: string, query: ListQuery, options?: Pick<CallOptions, 'deadlineMs'>): Promise<unknown>;
+  list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
   create(path: string, body: object, options?: CallOptions): Promise<unknown>;
   /** PUT: conditional where the body has a `metadata.resourceVersion`. */
   replace(path: string, body: object, options?: CallOptions): Promise<unknown>;
@@ -97,6 +103,8 @@ const DEFAULT_DEADLINE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Below a minute, at which balancers commonly close; the API server itself keeps idle connections for 90 s. */
 const KEEP_ALIVE_MS = 50_000;
+const JSON_TYPE = 'application/json';
+const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
 const WATCH_SILENCE_MS = 35_000;
 
 /** Opens nothing yet. */
@@ -132,8 +140,8 @@ class Lane implements ApiClient {
     return this.#read(path + queryText(query), deadlineMs);
   }
 
-  list(path: string, query: ListQuery, { deadlineMs }: Pick<CallOptions, 'deadlineMs'> = {}): Promise<unknown> {
-    return this.#read(path + queryText({ ...query }), deadlineMs);
+  list(path: string, query: ListQuery, { deadlineMs, metadataOnly = false }: ListOptions = {}): Promise<unknown> {
+    return this.#read(path + queryText({ ...query }), deadlineMs, metadataOnly ? METADATA_ONLY : JSON_TYPE);
   }
 
   create(path: string, body: object, options: CallOptions = {}): Promise<unknown> {
@@ -167,34 +175,34 @@ class Lane implements ApiClient {
     await this.#pool.destroy();
   }
 
-  async #read(path: string, deadlineMs = DEFAULT_DEADLINE_MS): Promise<unknown> {
+  async #read(path: string, deadlineMs = DEFAULT_DEADLINE_MS, accept = JSON_TYPE): Promise<unknown> {
     const began = performance.now();
     try {
-      return await this.#settle({ method: 'GET', path, deadlineMs });
+      return await this.#settle({ method: 'GET', path, deadlineMs }, { accept });
     } catch (error) {
       // A kept connection may have been closed at the other end a moment before it was used: once more, on another one.
       const left = deadlineMs - (performance.now() - began);
       if (!(error instanceof ApiUnreachable) || !isCut(error.cause) || left <= 0) throw error;
-      return await this.#settle({ method: 'GET', path, deadlineMs: left });
+      return await this.#settle({ method: 'GET', path, deadlineMs: left }, { accept });
     }
   }
 
   async #write({ method, path, body, type, options }: { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body: object; type: string; options: CallOptions }): Promise<unknown> {
     const { query, deadlineMs = DEFAULT_DEADLINE_MS } = options;
     try {
-      return await this.#settle({ method, path: path + queryText(query), body: JSON.stringify(body), deadlineMs }, type);
+      return await this.#settle({ method, path: path + queryText(query), body: JSON.stringify(body), deadlineMs }, { 'content-type': type });
     } catch (error) {
       if (error instanceof ApiUnreachable || (error instanceof ApiRefused && error.status >= 500)) throw new OutcomeUnknown(error.message, { cause: error });
       throw error;
     }
   }
 
-  async #settle(wanted: Omit<Exchange, 'headers'>, type?: string): Promise<unknown> {
+  async #settle(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
     const waited = await this.#turns.take(wanted.deadlineMs);
     const sentAt = performance.now();
     let answer: Answer;
     try {
-      answer = await exchange(this.#pool, { ...wanted, path: this.#prefix + wanted.path, headers: this.#headers(type), deadlineMs: wanted.deadlineMs - waited });
+      answer = await exchange(this.#pool, { ...wanted, path: this.#prefix + wanted.path, headers: this.#headers(headers), deadlineMs: wanted.deadlineMs - waited });
     } finally {
       this.#turns.done();
     }
@@ -205,9 +213,8 @@ class Lane implements ApiClient {
     throw refusedBy(answer.status, answer.body, typeof retryAfter === 'string' ? retryAfter : undefined);
   }
 
-  #headers(type?: string): Record<string, string> {
-    const headers: Record<string, string> = { 'accept': 'application/json', 'user-agent': this.#agent };
-    if (type !== undefined) headers['content-type'] = type;
+  #headers(given: Readonly<Record<string, string>> = {}): Record<string, string> {
+    const headers: Record<string, string> = { 'accept': JSON_TYPE, 'user-agent': this.#agent, ...given };
     const authorization = this.#deps.access.authorization();
     if (authorization !== undefined) headers['authorization'] = authorization;
     return headers;

@@ -1,34 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../contracts/log.ts';
 import type { ApiClient, WatchEvent } from './api-client.ts';
 import { ApiRefused, ApiUnreachable } from './api-errors.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
+import { ReflectedObjects, type ReflectedObjectsDeps } from './reflected-objects.ts';
 import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
+import { versionsNow } from './versions-now.ts';
 
-/** `put`: the object is there, as trimmed. `gone`: it is not there any more; the record as it was last known. */
-export interface ReflectedChange<T> {
-  readonly type: 'put' | 'gone';
-  /** `namespace/name`, or the name of what has no namespace. */
-  readonly key: string;
-  readonly record: T;
-}
-
-export interface ReflectorDeps<T> {
+export interface ReflectorDeps<T> extends ReflectedObjectsDeps<T> {
   /** For lists. */
   readonly api: ApiClient;
   /** For the watch, on a connection of its own. */
   readonly watches: ApiClient;
-  /** Of the collection, such as `/api/v1/pods`. */
-  readonly path: string;
   readonly labelSelector?: string;
-  /** What is kept of an object; undefined: nothing, as if it were not there. What it throws counts as no change. */
-  readonly trim: (object: unknown) => T | undefined;
-  /** Called for each change in order, synchronously. What it throws is logged. */
-  readonly report: (change: ReflectedChange<T>) => void;
-  readonly log: Log;
   /** Objects a page. */
   readonly pageSize?: number;
+  /** Objects of a collection that is compared to catch up with it. */
+  readonly mostCompared?: number;
   readonly timings?: Partial<ReflectorTimings>;
   /** From 0 up to 1. */
   readonly random?: () => number;
@@ -67,7 +55,7 @@ export class Reflector<T> {
   readonly #deps: ReflectorDeps<T>;
   readonly #timings: ReflectorTimings;
   readonly #random: () => number;
-  readonly #entries = new Map<string, Entry<T>>();
+  readonly #objects: ReflectedObjects<T>;
   readonly #stopped = new AbortController();
   readonly #waiters = new Set<Waiter>();
   readonly #firstPass: Promise<void>;
@@ -84,6 +72,7 @@ export class Reflector<T> {
     this.#deps = deps;
     this.#timings = { ...TIMINGS, ...deps.timings };
     this.#random = deps.random ?? Math.random;
+    this.#objects = new ReflectedObjects(deps, this.counters);
     this.#firstPass = new Promise((resolve, reject) => {
       this.#endFirstPass = (failure) => { if (failure) reject(failure); else resolve(); };
     });
@@ -114,34 +103,56 @@ export class Reflector<T> {
   /** All changes up to it were reported; empty before the first list. */
   get revision(): string { return this.#revision; }
 
-  get size(): number { return this.#entries.size; }
+  get size(): number { return this.#objects.size; }
 
-  get(key: string): T | undefined { return this.#entries.get(key)?.record; }
-
-  /** The revision of the whole store at this moment, asked uncached. Whoever waits for it has seen all that was written before. */
-  async consistentRevision(deadlineMs: number): Promise<string> {
-    return resourceVersionOf(await this.#deps.api.list(this.#deps.path, { limit: 1 }, { deadlineMs }));
-  }
+  get(key: string): T | undefined { return this.#objects.get(key); }
 
   /**
-   * Resolves once all changes up to the revision were reported. Milliseconds after a write of this kind; where nothing of
-   * it is written any more it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
-   * ApiUnreachable after `deadlineMs`.
+   * Resolves once all that was written before this call was reported. A small collection is listed anew, without what its
+   * objects say, and compared: some 50 ms. Of a large one that nobody writes to it takes a bookmark, which the API server is
+   * made to send in about two seconds. Rejects with ApiUnreachable after `deadlineMs`.
    */
-  reached(revision: string, deadlineMs: number): Promise<void> {
-    if (this.#hasReached(revision)) return Promise.resolve();
-    return new Promise((resolve, reject) => {
+  async caughtUp(deadlineMs: number): Promise<void> {
+    const until = performance.now() + deadlineMs;
+    const { api, path } = this.#deps;
+    if (this.size > (this.#deps.mostCompared ?? MOST_COMPARED)) {
+      const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
+      await this.#until(() => this.#hasReached(revision), { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: 0 });
+      return;
+    }
+    const { revision, versions } = await versionsNow(api, this.#deps, deadlineMs);
+    const missing = new Set([...versions.keys(), ...this.#objects.keys()]);
+    const isShown = (key: string): boolean => {
+      const [known, listed] = [this.#objects.versionOf(key), versions.get(key)];
+      if (listed === undefined) return known === undefined || compareVersions(known, revision) > 0;
+      return known !== undefined && compareVersions(known, listed) >= 0;
+    };
+    const hasShown = (): boolean => {
+      for (const key of missing) if (isShown(key)) missing.delete(key);
+      return missing.size === 0 || this.#hasReached(revision);
+    };
+    await this.#until(hasShown, { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: PATIENCE_MS });
+  }
+
+  /** Looked at after each change. After `patienceMs` the API server is made to send a bookmark. */
+  async #until(isSo: () => boolean, { what, deadlineMs, patienceMs }: { readonly what: string; readonly deadlineMs: number; readonly patienceMs: number }): Promise<void> {
+    if (isSo()) return;
+    await new Promise<void>((resolve, reject) => {
       const end = (failure?: Error): void => {
         clearTimeout(timer);
+        clearTimeout(impatience);
         this.#waiters.delete(waiter);
         if (failure) reject(failure);
         else resolve();
       };
-      const waiter: Waiter = { revision, end };
-      const timer = setTimeout(() => { end(new ApiUnreachable(`${this.#deps.path}: revision ${revision} not reached within ${deadlineMs} ms`)); }, deadlineMs);
-      this.#waiters.add(waiter);
+      const waiter: Waiter = { isSo, end, isHurried: false };
+      const timer = setTimeout(() => { end(new ApiUnreachable(`${this.#deps.path}: ${what} not reached within the deadline`)); }, deadlineMs);
       // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
-      if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
+      const impatience = setTimeout(() => {
+        waiter.isHurried = true;
+        if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
+      }, patienceMs);
+      this.#waiters.add(waiter);
     });
   }
 
@@ -182,7 +193,7 @@ export class Reflector<T> {
     this.counters.lists += 1;
     if (this.#revision !== '') this.counters.relists += 1;
     const slices = new Slices(SLICE_MS);
-    const missing = new Set(this.#entries.keys());
+    const missing = new Set(this.#objects.keys());
     const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
       const answer = await api.list(path, { ...query, ...(next === undefined ? {} : { continue: next }) }, { deadlineMs: this.#timings.pageDeadlineMs });
@@ -190,7 +201,7 @@ export class Reflector<T> {
       await slices.next();
       for (const object of page.items) {
         if (this.#stopped.signal.aborted) return;
-        missing.delete(this.#put(object));
+        missing.delete(this.#objects.put(object));
         if (slices.usedUp) await slices.next();
       }
       next = page.next;
@@ -200,7 +211,7 @@ export class Reflector<T> {
 
   async #complete(resourceVersion: string, missing: ReadonlySet<string>, slices: Slices): Promise<void> {
     for (const key of missing) {
-      this.#gone(key);
+      this.#objects.drop(key);
       if (slices.usedUp) await slices.next();
     }
     this.#listDue = false;
@@ -214,7 +225,7 @@ export class Reflector<T> {
   async #follow(): Promise<'ended' | 'cut'> {
     const { watches, path, labelSelector } = this.#deps;
     const { watchSeconds, silenceMs } = this.#timings;
-    const short = this.#waiters.size > 0;
+    const short = [...this.#waiters].some(({ isHurried }) => isHurried);
     const controller = new AbortController();
     const abort = (): void => { controller.abort(); };
     this.#stopped.signal.addEventListener('abort', abort, { once: true });
@@ -246,66 +257,18 @@ export class Reflector<T> {
     }
     if (type !== 'BOOKMARK') {
       this.counters.events += 1;
-      if (type === 'DELETED') this.#gone(identityOf(object).key, object);
-      else this.#put(object);
+      if (type === 'DELETED') this.#objects.drop(identityOf(object).key, object);
+      else this.#objects.put(object);
     }
     this.#heard();
     this.#advance(revision);
-  }
-
-  /** Answers the object's key. */
-  #put(object: unknown): string {
-    const { key, uid, resourceVersion } = identityOf(object);
-    const known = this.#entries.get(key);
-    if (known?.resourceVersion === resourceVersion) return key;
-    if (known && known.uid !== uid) this.#gone(key); // made again under its name
-    const record = this.#trimmed(object, key);
-    if (record === MISHAP) return key;
-    if (record === undefined) {
-      this.#gone(key);
-      return key;
-    }
-    this.#entries.set(key, { uid, resourceVersion, record });
-    this.#report({ type: 'put', key, record });
-    return key;
-  }
-
-  /** `object`: its last state, where that is known. */
-  #gone(key: string, object?: unknown): void {
-    const known = this.#entries.get(key);
-    if (!known) return;
-    this.#entries.delete(key);
-    const last = object === undefined ? undefined : this.#trimmed(object, key);
-    this.#report({ type: 'gone', key, record: last === undefined || last === MISHAP ? known.record : last });
-  }
-
-  #trimmed(object: unknown, key: string): T | undefined | typeof MISHAP {
-    try {
-      return this.#deps.trim(object);
-    } catch (error) {
-      this.#mishap(error, key, 'an object that can not be read');
-      return MISHAP;
-    }
-  }
-
-  #report(change: ReflectedChange<T>): void {
-    try {
-      this.#deps.report(change);
-    } catch (error) {
-      this.#mishap(error, change.key, 'a change that was not taken in');
-    }
-  }
-
-  #mishap(error: unknown, key: string, what: string): void {
-    this.counters.mishaps += 1;
-    this.#deps.log.error({ path: this.#deps.path, key, error }, what);
   }
 
   #heard(): void { this.#heardAt = performance.now(); }
 
   #advance(revision: string): void {
     this.#revision = revision;
-    for (const waiter of this.#waiters) if (this.#hasReached(waiter.revision)) waiter.end();
+    for (const waiter of this.#waiters) if (waiter.isSo()) waiter.end();
   }
 
   #hasReached(revision: string): boolean {
@@ -313,20 +276,17 @@ export class Reflector<T> {
   }
 }
 
-interface Entry<T> {
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly record: T;
-}
-
 interface Waiter {
-  readonly revision: string;
+  readonly isSo: () => boolean;
+  isHurried: boolean;
   readonly end: (failure?: Error) => void;
 }
 
-const MISHAP = Symbol('mishap');
 const TIMINGS: ReflectorTimings = { watchSeconds: 30, silenceMs: 35_000, pageDeadlineMs: 15_000, firstPauseMs: 200, longestPauseMs: 5_000 };
 const PAGE_SIZE = 250;
+const MOST_COMPARED = 2_000;
+/** An event that is on its way comes sooner. */
+const PATIENCE_MS = 250;
 const SLICE_MS = 8;
 /** Bookmarks come two seconds before a watch's end. */
 const SHORT_WATCH_SECONDS = 3;

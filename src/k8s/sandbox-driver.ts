@@ -7,6 +7,7 @@ import {
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import { SharedReads } from '../model/shared-reads.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
 import { isRefused } from './api-errors.ts';
@@ -51,6 +52,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #mirror: InstanceMirror;
   readonly #sandboxes: Reflector<StoredSandbox>;
   readonly #pods: Reflector<StoredPod>;
+  /** Shards that are taken over at the same time share one. */
+  readonly #catchUps: SharedReads<void>;
   readonly #probes: PodProbes;
   readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
@@ -81,6 +84,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
         if (type === 'gone' || record.vitals.kind === 'gone') deps.streams.gone(record.uid);
       },
     });
+    this.#catchUps = new SharedReads({ clock: deps.clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
     this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
       api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
@@ -102,7 +106,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   async caughtUp(): Promise<void> {
-    await Promise.all([this.#sandboxes, this.#pods].map(async (reflector) => reflector.reached(await reflector.consistentRevision(CATCH_UP_MS), CATCH_UP_MS)));
+    await this.#catchUps.read('');
   }
 
   check(definition: InstanceDefinition): void {

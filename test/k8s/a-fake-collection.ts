@@ -11,6 +11,7 @@ export class FakeCollection {
   readonly objects = new Map<string, FakeObject>();
   readonly watchers = new Set<ServerResponse>();
   #events: { readonly type: string; readonly object: FakeObject }[] = [];
+  #withheld: { readonly type: string; readonly object: FakeObject }[] | undefined;
   #revision = 100;
   #uids = 0;
   lists = 0;
@@ -50,6 +51,11 @@ export class FakeCollection {
   /** Something else was written: the store's revision moves, none of this kind. */
   elsewhere(): void { this.#revision += 1; }
 
+  /** From now on watches are told of changes when they are let go, in their order. */
+  withhold(): void { this.#withheld = []; }
+
+  letGo(count: number): void { for (const event of this.#withheld?.splice(0, count) ?? []) this.#announce(event); }
+
   /** What was removed without an event, as by somebody while the revision was forgotten. */
   forget(): void { this.#events = []; }
 
@@ -85,7 +91,13 @@ export class FakeCollection {
   }
 
   #tell(type: string, object: FakeObject): void {
-    this.#events.push({ type, object });
-    this.send(JSON.stringify({ type, object }));
+    const event = { type, object };
+    if (this.#withheld) this.#withheld.push(event);
+    else this.#announce(event);
+  }
+
+  #announce(event: { readonly type: string; readonly object: FakeObject }): void {
+    this.#events.push(event);
+    this.send(JSON.stringify(event));
   }
 }

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { ApiUnreachable } from '../../src/k8s/api-errors.ts';
-import { Reflector, type ReflectedChange, type ReflectorDeps } from '../../src/k8s/reflector.ts';
+import type { ReflectedChange } from '../../src/k8s/reflected-objects.ts';
+import { Reflector, type ReflectorDeps } from '../../src/k8s/reflector.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { quietLog } from '../support/quiet-log.ts';
@@ -277,27 +278,60 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ mishaps: 4, restarts: 0 });
   });
 
-  it('tells when a revision was reached: by an event, or by a bookmark of a watch that is made to end soon', async () => {
+  it('catches up with a small collection by comparing: no bookmark needs to come', async () => {
     await started();
     expect(collection.timeoutSeconds).to.be.within(24, 30);
-    const { metadata } = collection.put('a', 1);
-    await reflector.reached(metadata.resourceVersion, 1_000);
-    expect(changes).to.deep.equal(['put a 1']);
+    collection.put('a', 1);
+    collection.put('b', 1);
+    collection.remove('a');
+    collection.elsewhere();
+    await reflector.caughtUp(1_000);
+    expect(changes).to.deep.equal(['put a 1', 'put b 1', 'gone a 1']);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
+  });
+
+  it('waits for what it lacks of a small collection, be it a change or an end', async () => {
+    collection.put('a', 1);
+    collection.put('b', 1);
+    await started({ timings: { silenceMs: 30_000 } });
+    collection.withhold();
+    collection.put('a', 2);
+    collection.remove('b');
+    collection.put('c', 1);
+    let isDone = false;
+    const done = reflector.caughtUp(5_000).then(() => { isDone = true; });
+    await eventually(() => collection.lists === 2, 'it is compared');
+    collection.letGo(2);
+    await eventually(() => changes.includes('gone b 1'), 'two changes came');
+    expect(isDone).to.equal(false);
+    collection.letGo(1);
+    await done;
+    expect(changes).to.deep.equal(['put a 1', 'put b 1', 'put a 2', 'gone b 1', 'put c 1']);
+  });
+
+  it('catches up with a large one by an event, or by a bookmark of a watch that is made to end soon', async () => {
+    collection.put('a', 1);
+    await started({ mostCompared: 0 });
+    collection.put('a', 2);
+    await reflector.caughtUp(1_000);
+    expect(changes).to.deep.equal(['put a 1', 'put a 2']);
 
     collection.elsewhere();
-    const reached = reflector.reached(await reflector.consistentRevision(1_000), 5_000);
+    const caughtUp = reflector.caughtUp(5_000);
     await eventually(() => collection.timeoutSeconds === 3 && collection.watchers.size === 1, 'a watch that ends soon');
     collection.bookmark();
-    await reached;
+    await caughtUp;
 
     expect(reflector.revision).to.equal(collection.revision);
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 
   it('gives up waiting for a revision at the deadline', async () => {
-    await started();
+    collection.put('a', 1);
+    await started({ mostCompared: 0 });
+    collection.elsewhere();
 
-    expect(await rejection(reflector.reached('9'.repeat(20), 50))).to.be.instanceOf(ApiUnreachable);
+    expect(await rejection(reflector.caughtUp(50))).to.be.instanceOf(ApiUnreachable);
   });
 
   it('is not synced before the last page, and says so', async () => {
@@ -338,20 +372,23 @@ describe('the reflector', () => {
 
     await started({ report: slowly, timings: { silenceMs: 30_000 } });
     for (let i = 0; i < 1_000; i += 1) collection.put(`n${i}`, -1);
-    await reflector.reached(collection.revision, 10_000);
+    await eventually(() => reflector.revision === collection.revision, 'all of it came');
     watching = false;
 
     expect(longest).to.be.within(1, 60);
   });
 
   it('reports nothing once it was stopped, and lets its waiters go', async () => {
-    await started();
-    const waiting = rejection(reflector.reached('999999', 60_000));
+    collection.put('a', 1);
+    await started({ mostCompared: 0 });
+    collection.elsewhere();
+    const waiting = rejection(reflector.caughtUp(60_000));
+    await eventually(() => collection.timeoutSeconds === 3, 'it waits');
 
     await reflector.stop();
     collection.put('a', 1);
 
     await waiting;
-    expect(changes).to.deep.equal([]);
+    expect(changes).to.deep.equal(['put a 1']);
   });
 });
