@@ -25,6 +25,8 @@ export interface ReplicasOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Of one alone, by its index; goes before what all have. */
   readonly own?: (index: number) => ReplicaOwn;
+  /** Before a team's name in the name of its namespace; a random one unless told. */
+  readonly namespacePrefix?: string;
 }
 
 /** What one replica is given for itself; for links with faults, and for a clock of its own. */
@@ -112,9 +114,9 @@ export class Replicas {
   readonly #secretsDir: string;
   readonly #namespaces = new Set<string>();
 
-  private constructor({ cluster, redis, count = 3, env = {}, own = () => ({}) }: ReplicasOptions) {
+  private constructor({ cluster, redis, count = 3, env = {}, own = () => ({}), namespacePrefix = `test-${randomBytes(3).toString('hex')}-` }: ReplicasOptions) {
     this.#cluster = cluster;
-    this.namespacePrefix = `test-${randomBytes(3).toString('hex')}-`;
+    this.namespacePrefix = namespacePrefix;
     this.#secretsDir = mkdtempSync(join(tmpdir(), 'sandpool-secrets-'));
     this.adminKey = formatApiKey(newApiKeyText(randomBytes));
     writeFileSync(join(this.#secretsDir, 'pepper'), randomBytes(32).toString('hex'), { mode: 0o600 });

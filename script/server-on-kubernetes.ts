@@ -1,0 +1,76 @@
+/**
+ * What `script/server --kubernetes` runs: a simulated cluster and Redis on this machine, three replicas of the built daemon, and a
+ * balancer before them. All of it ends with this process, and nothing is kept.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Balancer } from '../test/support/balancer.ts';
+import { manifestOf, renderChart } from '../test/support/chart.ts';
+import { installCustomResources } from '../test/support/custom-resources.ts';
+import { eventually } from '../test/support/eventually.ts';
+import { noRedis } from '../test/support/redis-server.ts';
+import { Replicas } from '../test/support/replicas.ts';
+import { type SimulatedCluster, startSimulatedCluster } from '../test/support/simulated-cluster.ts';
+
+const NODES = 5;
+const FIRST_POOL = { name: 'default', templateName: 'default', replicas: 4 };
+
+const serve = async (port: number): Promise<void> => {
+  if (noRedis !== undefined) throw new Error(noRedis);
+  const parts: (() => Promise<unknown>)[] = [];
+  const asked = new Promise<void>((resolve) => { for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => { resolve(); }); });
+  const keep = <T>(part: T, stop: (part: T) => Promise<unknown>): T => {
+    parts.push(() => stop(part));
+    return part;
+  };
+  try {
+    say('starting a control plane and Redis ...');
+    const cluster = keep(await startSimulatedCluster({ nodes: NODES }), (part) => part.stop());
+    say('starting three replicas ...');
+    await installCustomResources(cluster.controlPlane);
+    for (const name of ['default', 'web']) await cluster.controlPlane.apply(manifestOf(renderChart(), 'SandboxTemplate', name));
+    const replicas = keep(await Replicas.start({ cluster: cluster.controlPlane, redis: cluster.redis.settings, namespacePrefix: 'sandpool-' }), (part) => part.stop());
+    const keyFile = await firstPool(replicas, keep(mkdtempSync(join(tmpdir(), 'sandpool-keys-')), async (folder) => { rmSync(folder, { recursive: true }); }));
+    const balancer = new Balancer(replicas.list.map((replica) => replica.port));
+    await keep(balancer, (part) => part.stop()).start(port);
+    say(howTo({ cluster, replicas, port: balancer.port, keyFile }));
+    await asked;
+    say('stopping ...');
+  } finally {
+    for (const stop of parts.toReversed()) await stop().catch((error: unknown) => { process.stderr.write(`${String(error)}\n`); });
+  }
+};
+
+/** Makes a tenant's key and a pool of its own; answers the file with the key, beside that of the admin's. */
+const firstPool = async (replicas: Replicas, folder: string): Promise<string> => {
+  const key = await replicas.tenant('default', 'default');
+  const keyFile = join(folder, 'tenant.key');
+  writeFileSync(keyFile, `${key}\n`, { mode: 0o600 });
+  writeFileSync(join(folder, 'admin.key'), `${replicas.adminKey}\n`, { mode: 0o600 });
+  const client = replicas.replica(0).client(key);
+  try {
+    await eventually(async () => (await client.post('/sandboxpools', FIRST_POOL)).status === 201, 'a pool is made');
+  } finally {
+    client.close();
+  }
+  return keyFile;
+};
+
+const howTo = ({ cluster: { controlPlane }, replicas, port, keyFile }: { readonly cluster: SimulatedCluster; readonly replicas: Replicas; readonly port: number; readonly keyFile: string }): string => `
+Sandpool is ready at http://127.0.0.1:${port}, before three replicas (pids ${replicas.list.map(({ pid }) => pid).join(', ')}).
+The nodes are simulated: Pods have a status and no processes of their own; commands in them run on this machine.
+Try, from another terminal:
+  export SANDPOOL_SERVER=http://127.0.0.1:${port} SANDPOOL_API_KEY_FILE=${keyFile}
+  ./bin/sandpool run -- id
+  ./bin/sandpool sandboxes list --phase Idle
+  ./bin/sandpool shell
+As an administrator of the cluster:
+  ${controlPlane.kubectlProgram} --kubeconfig=${controlPlane.kubeconfig('admin')} get sandboxpools,sandboxes,pods -A
+A key of Sandpool's admin lies beside the other: ${keyFile.replace('tenant.key', 'admin.key')}
+Ctrl-C ends all of it.
+`;
+
+const say = (text: string): void => { console.log(text); };
+
+await serve(Number(process.argv[2] ?? 8_080));

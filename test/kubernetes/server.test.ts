@@ -1,0 +1,50 @@
+import { expect } from 'chai';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { REPOSITORY } from '../support/container-image.ts';
+import { eventually } from '../support/eventually.ts';
+import { noRedis } from '../support/redis-server.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+describe('script/server --kubernetes', function () {
+  this.timeout(180_000);
+  let server: ChildProcess;
+  let said = '';
+
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    if (process.env['TEST_KUBECONFIG']) skipBecause(this, 'starts a control plane of its own, and TEST_KUBECONFIG names another cluster');
+    server = spawn(process.execPath, ['--import', 'tsx', 'script/server-on-kubernetes.ts', '0'], { cwd: REPOSITORY, stdio: ['ignore', 'pipe', 'inherit'] });
+    server.stdout?.on('data', (chunk: Buffer) => { said += chunk.toString(); });
+    await eventually(() => said.includes('Ctrl-C ends all of it') || server.exitCode !== null, 'it is ready', 120_000);
+  });
+  after(async () => {
+    if (!server || server.exitCode !== null) return;
+    server.kill('SIGTERM');
+    await once(server, 'exit');
+  });
+
+  it('says how to get a first sandbox, and it works', async () => {
+    const env = Object.fromEntries((/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2)));
+    const { stdout } = await promisify(execFile)('bin/sandpool', ['run', '--', 'echo', 'from a Pod'], { cwd: REPOSITORY, env: { PATH: process.env['PATH'], ...env }, timeout: 60_000 });
+
+    expect(stdout).to.equal('from a Pod\n');
+  });
+
+  it('leaves nothing when it is told to end', async () => {
+    const keyFile = /SANDPOOL_API_KEY_FILE=(\S+)/.exec(said)?.[1] ?? '';
+    const pids = (/pids ([\d, ]+)\)/.exec(said)?.[1] ?? '').split(', ').map(Number);
+    expect(existsSync(keyFile)).to.equal(true);
+    expect(pids).to.have.length(3);
+
+    server.kill('SIGINT');
+    const [code]: unknown[] = await once(server, 'exit');
+
+    expect(code).to.equal(0);
+    expect(existsSync(dirname(keyFile))).to.equal(false);
+    expect(pids.filter((pid) => existsSync(`/proc/${pid}`))).to.deep.equal([]);
+  });
+});
