@@ -101,7 +101,10 @@ const rawKind = (): readonly object[] => {
   const RBAC = 'rbac.authorization.k8s.io';
   return [
     parse(readFileSync('deploy/helm/sandpool/crds/sandboxes.yaml', 'utf8').replaceAll('sandpool.dev', RAW_GROUP)) as object,
-    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: 'bench' }, rules: [{ apiGroups: [RAW_GROUP], resources: ['sandboxes'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] }] },
+    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: 'bench' }, rules: [
+      { apiGroups: [RAW_GROUP], resources: ['sandboxes'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] },
+      { apiGroups: [''], resources: ['pods'], verbs: ['patch'] },
+    ] },
     {
       apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name: 'bench' }, subjects: [{ kind: 'User', apiGroup: RBAC, name: 'sandpool' }],
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'bench' },
