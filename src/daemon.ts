@@ -52,7 +52,7 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
   const templates = new TemplateCatalog();
   const events = new EventFeed({ clock, log, history, coordination });
-  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7() });
+  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7(), replica });
   const life = { started: false, stopping: false };
   const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });

@@ -10,16 +10,18 @@ export class OrderedIndex {
 
   get size(): number { return this.#entries.length; }
 
-  add(entry: OrderedEntry): void {
+  /** False where it is there already. */
+  add(entry: OrderedEntry): boolean {
     const last = this.#entries.at(-1);
     if (last === undefined || compare(last, entry) < 0) {
       this.#entries.push(entry);
-      return;
+      return true;
     }
     const at = this.#position(entry);
     const there = this.#entries[at];
-    if (there && compare(there, entry) === 0) return;
+    if (there && compare(there, entry) === 0) return false;
     this.#entries.splice(at, 0, entry);
+    return true;
   }
 
   remove(entry: OrderedEntry): boolean {
@@ -31,7 +33,10 @@ export class OrderedIndex {
     return true;
   }
 
-  first(): string | undefined { return this.#entries[0]?.id; }
+  first(): OrderedEntry | undefined { return this.#entries[0]; }
+
+  /** A copy, oldest first. */
+  entries(): readonly OrderedEntry[] { return [...this.#entries]; }
 
   /** Newest first, from `offset`. */
   newest(offset: number, limit: number): readonly string[] {

@@ -1,6 +1,7 @@
 import type { Claim, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
 import type { PoolCounts } from '../model/pool.ts';
 import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
+import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
 import { OrderedIndex, type OrderedEntry } from './ordered-index.ts';
 
 /** Where one instance stands in the indexes. */
@@ -28,7 +29,7 @@ export interface LiveFilter {
   readonly phase?: SandboxStatus;
 }
 
-interface PoolShelf { readonly starting: OrderedIndex; readonly idle: OrderedIndex; readonly unavailable: OrderedIndex; readonly claimed: OrderedIndex; readonly taken: Set<string> }
+interface PoolShelf { readonly starting: OrderedIndex; readonly idle: IdleShelf; readonly unavailable: OrderedIndex; readonly claimed: OrderedIndex; readonly taken: Set<string> }
 
 /**
  * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is ever searched. Lists are
@@ -70,14 +71,14 @@ export class SandboxIndex {
     return countedAs(before);
   }
 
-  /** The longest idle instance of the pool, reserved for the asker until it moves or is put back. */
-  takeIdle(poolUid: string): string | undefined {
+  /** The longest idle instance of the pool, of these buckets before others, reserved for the asker until it moves or is put back. */
+  takeIdle(poolUid: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
     const shelf = this.#shelves.get(poolUid);
-    const id = shelf?.idle.first();
-    if (!shelf || id === undefined) return undefined;
-    shelf.idle.remove({ at: this.#placements.get(id)?.availableAt ?? 0, id });
-    shelf.taken.add(id);
-    return id;
+    const first = shelf?.idle.first(preferred);
+    if (!shelf || !first) return undefined;
+    shelf.idle.remove(first);
+    shelf.taken.add(first.id);
+    return first.id;
   }
 
   /** One of the pool's that is reserved; undefined where none is. */
@@ -121,7 +122,7 @@ export class SandboxIndex {
   #shelve(placement: Placement): void {
     let shelf = this.#shelves.get(placement.poolUid);
     if (!shelf) {
-      shelf = { starting: new OrderedIndex(), idle: new OrderedIndex(), unavailable: new OrderedIndex(), claimed: new OrderedIndex(), taken: new Set() };
+      shelf = { starting: new OrderedIndex(), idle: new IdleShelf(), unavailable: new OrderedIndex(), claimed: new OrderedIndex(), taken: new Set() };
       this.#shelves.set(placement.poolUid, shelf);
     }
     if (placement.status === 'Idle' && placement.availableAt !== undefined && shelf.taken.has(placement.id)) return;
@@ -199,7 +200,7 @@ export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poo
   availableAt: now.availableAt,
 });
 
-const shelfOf = (shelf: PoolShelf, placement: Placement): OrderedIndex | undefined => {
+const shelfOf = (shelf: PoolShelf, placement: Placement): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
   switch (placement.status) {
     case 'Starting': return shelf.starting;
     case 'Idle': return placement.availableAt === undefined ? shelf.unavailable : shelf.idle;

@@ -17,6 +17,7 @@ import { shardOf } from '../model/shards.ts';
 import { Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
 import { NO_EVENTS, type EventSink } from './event-feed.ts';
+import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
@@ -35,6 +36,8 @@ export interface SupervisorDeps {
   readonly log: Log;
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
+  /** This replica's name among those of `coordination`; alone where it is absent. */
+  readonly replica?: string;
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
 }
@@ -53,6 +56,7 @@ export class Supervisor {
   readonly #waiters: Waiters;
   readonly #leading: Leading;
   readonly #busy: Busy;
+  readonly #ownBuckets: OwnBuckets | undefined;
   readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
@@ -61,6 +65,7 @@ export class Supervisor {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#ownBuckets = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
     this.#outbox = new Outbox(deps.log);
     this.#waiters = new Waiters(deps.clock);
     this.#busy = new Busy({ clock: deps.clock, touch: (id) => { deps.coordination.touch(id); } });
@@ -152,7 +157,7 @@ export class Supervisor {
   }
 
   /** The longest idle instance of the pool, reserved in this process until it moves or is put back. */
-  takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid); }
+  takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid, this.#ownBuckets?.get()); }
 
   /** The same, after an uncached look at what the mirror may not show yet. */
   async findIdle(poolUid: string, namespace: string): Promise<InstanceId | undefined> {

@@ -26,7 +26,7 @@ describe('an ordered index', () => {
           model = model.filter((other) => byTime(other, step.entry) !== 0);
         }
         expect(index.ids()).to.deep.equal(model.map(({ id }) => id));
-        expect(index.first()).to.equal(model[0]?.id);
+        expect(index.first()?.id).to.equal(model[0]?.id);
       }
       expect(index.newest(offset, limit)).to.deep.equal(model.map(({ id }) => id).reverse().slice(offset, offset + limit));
       expect(index.size).to.equal(model.length);
