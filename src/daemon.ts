@@ -40,6 +40,7 @@ import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
 import { setIdleTimeout } from './operations/set-idle-timeout.ts';
 import { TemplateCatalog } from './operations/template-catalog.ts';
 import { createExecToken, openTerminal } from './operations/terminals.ts';
+import { UnsettledRequests } from './operations/unsettled-requests.ts';
 
 /**
  * The composition root: which parts make a daemon is chosen here and nowhere else. `start` resolves once requests are
@@ -117,7 +118,7 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
   };
-  const unsettled = new Set<string>();
+  const unsettled = new UnsettledRequests();
   const common = { supervisor, driver, coordination, clock };
   const background = (name: string, work: Promise<void>): void => {
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
@@ -132,6 +133,7 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     deleteApiKeyByName: deleteApiKeyByName(keys),
     claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, unsettled, background }),
     claimedUnder: claimedUnder({ ...common, unsettled }),
+    unsettledClaim: (mark) => unsettled.settled(mark),
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),

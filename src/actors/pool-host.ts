@@ -11,6 +11,7 @@ import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import type { Tenant } from '../model/tenant.ts';
 import { shardOf } from '../model/shards.ts';
 import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
@@ -92,6 +93,15 @@ export class PoolHost {
     this.#found(namespace, name, await this.#reads.read(`${namespace}/${name}`));
   }
 
+  /** The record of one of the owner's, read uncached. */
+  async recorded(owner: Tenant, uid: string): Promise<PoolRecord | undefined> {
+    const name = this.get(uid)?.record.name;
+    // One that no mirror shows is known by its uid alone.
+    if (name === undefined) return (await this.#deps.pools.list()).find((record) => record.uid === uid);
+    await this.freshen(owner.namespace, name);
+    return this.get(uid)?.record;
+  }
+
   #found(namespace: string, name: string, record: PoolRecord | undefined): void {
     const known = this.index.uidOf(namespace, name);
     const shown = known === undefined ? undefined : this.get(known)?.record;
@@ -141,13 +151,13 @@ export class PoolHost {
    * Writes a change of a pool's record, one at a time per pool, and tells the actor. Answers the new record, or undefined
    * for an unknown pool. Rejects with RecordConflict or OutcomeUnknown.
    */
-  async change(uid: string, change: (record: PoolRecord) => PoolRecord): Promise<PoolRecord | undefined> {
+  async change(uid: string, change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>): Promise<PoolRecord | undefined> {
     return await this.#inTurn(uid, async () => {
       for (let attempt = 1; ; attempt++) {
         const current = this.#actors.get(uid)?.getSnapshot().context.record;
         if (!current) return undefined;
         try {
-          const record = await this.#deps.pools.update(change(current));
+          const record = await this.#deps.pools.update(await change(current));
           this.#learn({ kind: 'put', record });
           return record;
         } catch (error) {

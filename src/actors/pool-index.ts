@@ -7,7 +7,11 @@ export class PoolIndex {
   readonly #byName = new Map<string, string>();
   readonly #named = new Map<string, number>();
   readonly #byOwner = new Map<string, OrderedIndex>();
+  readonly #owners = new Map<string, Tenant>();
   readonly #all = new OrderedIndex();
+
+  /** Those who have any. */
+  get owners(): Iterable<Tenant> { return this.#owners.values(); }
 
   add(record: PoolRecord): void {
     this.#byName.set(nameKey(record.owner.namespace, record.name), record.uid);
@@ -17,6 +21,7 @@ export class PoolIndex {
     const key = tenantKey(record.owner);
     const owned = this.#byOwner.get(key) ?? new OrderedIndex();
     this.#byOwner.set(key, owned);
+    this.#owners.set(key, record.owner);
     owned.add(entry);
   }
 
@@ -30,7 +35,9 @@ export class PoolIndex {
     const key = tenantKey(record.owner);
     const owned = this.#byOwner.get(key);
     owned?.remove(entry);
-    if (owned?.size === 0) this.#byOwner.delete(key);
+    if (owned?.size !== 0) return;
+    this.#byOwner.delete(key);
+    this.#owners.delete(key);
   }
 
   uidOf(namespace: string, name: string): string | undefined { return this.#byName.get(nameKey(namespace, name)); }

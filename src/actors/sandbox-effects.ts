@@ -1,4 +1,4 @@
-import type { Coordination } from '../contracts/coordination.ts';
+import { RESERVATION_MS, type Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
 import { LeaseLost, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { Clock } from '../contracts/clock.ts';
@@ -26,7 +26,7 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
   try {
     switch (intent.type) {
       case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth, held) };
-      case 'claim': return { type: 'CLAIMED', record: await driver.claim(intent.seen, intent.claim), now: clock.now() };
+      case 'claim': return await claim(deps, id, intent);
       case 'retire': await driver.retire(id, intent.seen); return { type: 'RETIRED', now: clock.now() };
       case 'release': await release(deps, id, intent); return { type: 'RELEASED', now: clock.now() };
       case 'confirm-expiry': return await confirmExpiry(deps, id, intent);
@@ -36,6 +36,13 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
   } catch (error) {
     return unsettled(intent, error, clock.now());
   }
+};
+
+/** One that is late, or repeated, may have lost its seat meanwhile: then it is not written. */
+const claim = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: InstanceId, { claim, seen }: Extract<DriverIntent, { type: 'claim' }>): Promise<SandboxEvent> => {
+  const late = clock.now() - claim.claimedAt > RESERVATION_MS;
+  if (late && !await coordination.stillReserved(claim.owner, 'sandboxes', id)) return { type: 'CLAIM_UNSETTLED', now: clock.now() };
+  return { type: 'CLAIMED', record: await driver.claim(seen, claim), now: clock.now() };
 };
 
 /** That it ends is made known beside the durable end, which waits for it no longer than a moment: without it others look uncached. */
@@ -62,6 +69,8 @@ const close = async ({ driver, history, coordination }: SandboxEffectsDeps, id: 
     const known = intent.finished.endReason === 'lost' ? await coordination.ended(id) : undefined;
     await history.record(known ? { ...intent.finished, endReason: known.reason } : intent.finished);
     await coordination.release(intent.finished.owner, 'sandboxes', id);
+    // For a minute more: other mirrors may be behind.
+    await coordination.markEnded(id, known ?? { reason: intent.finished.endReason, exitCode: intent.finished.exitCode });
   }
   await driver.forget(id);
   return { type: 'CLOSED' };
@@ -79,5 +88,17 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
     case 'look':
     case 'confirm-expiry': return undefined;
     case 'close': return { type: 'CLOSE_UNSETTLED', now };
+  }
+};
+
+/** Nobody's request waits for it. */
+export const isLeaders = (intent: SandboxIntent): boolean => {
+  switch (intent.type) {
+    case 'launch':
+    case 'confirm-expiry':
+    case 'close': return true;
+    case 'retire':
+    case 'release': return !intent.asked;
+    default: return false;
   }
 };

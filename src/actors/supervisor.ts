@@ -4,7 +4,7 @@ import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Records } from '../contracts/record-store.ts';
-import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
 import type { PoolEvent } from '../machines/pool-machine.ts';
 import type { SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
@@ -12,8 +12,9 @@ import { sandboxMachine } from '../machines/sandbox-machine.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import { unavailable } from '../model/refusals.ts';
-import type { InstanceFact } from '../model/sandbox.ts';
+import type { InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
+import type { Tenant } from '../model/tenant.ts';
 import { Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
 import { NO_EVENTS, type EventSink } from './event-feed.ts';
@@ -21,9 +22,10 @@ import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
-import { sandboxEffects } from './sandbox-effects.ts';
+import { isLeaders, sandboxEffects } from './sandbox-effects.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { SandboxNotes } from './sandbox-notes.ts';
+import { recordedAmounts, Settling } from './settling.ts';
 import { shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import { Waiters } from './waiters.ts';
 
@@ -57,6 +59,7 @@ export class Supervisor {
   readonly #leading: Leading;
   readonly #busy: Busy;
   readonly #ownBuckets: OwnBuckets | undefined;
+  readonly #settling: Settling;
   readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   #rebuilt = 0;
@@ -97,6 +100,10 @@ export class Supervisor {
       follow: (shard) => { this.pools.follow(shard); },
       drained: () => this.#outbox.drained(),
     });
+    this.#settling = new Settling({
+      quotas: deps.coordination, clock: deps.clock, log: deps.log, leads: (shard) => this.#leading.leads(shard), tenants: () => this.pools.index.owners,
+      recorded: recordedAmounts({ pools: this.pools, sandbox: (id) => this.sandbox(id), fence: (id, namespace) => this.fence(id, namespace) }),
+    });
     this.#notes = deps.events && new SandboxNotes({ events: deps.events, clock: deps.clock, leads: (shard) => this.#leading.leads(shard) });
   }
 
@@ -111,6 +118,7 @@ export class Supervisor {
     this.#started = true;
     await this.#restoreQuotas();
     await this.#leading.start();
+    this.#settling.start();
   }
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
@@ -118,9 +126,10 @@ export class Supervisor {
     this.#leading.stop();
     this.#deadlines.stop();
     this.#busy.stop();
+    const settled = this.#settling.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
-    await Promise.race([this.#outbox.settled(), over]);
+    await Promise.race([Promise.all([this.#outbox.settled(), settled]), over]);
     cancel();
     await this.#leading.giveUp();
   }
@@ -203,6 +212,29 @@ export class Supervisor {
     }
     if (fact) this.#learn(fact);
   }
+
+  /**
+   * The record as it stands; where it is idle no claim that was sent before lands any more. Undefined: there is none, and
+   * never will be. Rejects where that can't be told.
+   */
+  async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
+    const { driver } = this.#deps;
+    for (let attempt = 1; ; attempt++) {
+      const fact = await driver.confirm(id, namespace) ?? await driver.read(id);
+      this.#learn(fact);
+      if (fact.record?.state !== 'idle') return fact.record;
+      try {
+        const record = await driver.bump(id, fact.record.revision);
+        this.#learn({ ...fact, record });
+        return record;
+      } catch (error) {
+        if (!(error instanceof RecordConflict) || attempt === MOST_FENCINGS) throw error;
+      }
+    }
+  }
+
+  /** Of one who may have reserved before anything shows it. */
+  settleLater(tenant: Tenant): void { this.#settling.note(tenant); }
 
   /** Another replica ended it a moment ago, or nobody can tell. */
   async #mayHaveEnded(id: InstanceId): Promise<boolean> {
@@ -306,17 +338,7 @@ export class Supervisor {
   }
 }
 
-/** Nobody's request waits for it. */
-const isLeaders = (intent: SandboxIntent): boolean => {
-  switch (intent.type) {
-    case 'launch':
-    case 'confirm-expiry':
-    case 'close': return true;
-    case 'retire':
-    case 'release': return !intent.asked;
-    default: return false;
-  }
-};
+const MOST_FENCINGS = 4;
 
 /** What counts as activity in a sandbox. */
 const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED']);

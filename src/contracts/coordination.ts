@@ -19,6 +19,9 @@ export interface QuotaEntry {
   readonly request?: RequestMark;
 }
 
+/** How long a reservation may be written under without `stillReserved`. */
+export const RESERVATION_MS = 1_000;
+
 /** A part of a tenant's usage of which nobody has said yet that a record stands behind it. */
 export interface Reservation {
   readonly name: string;
@@ -51,8 +54,11 @@ export interface Quotas {
   restore(tenant: Tenant, resource: QuotaResource, part: { readonly name: string; readonly amount: number }): Promise<void>;
   /** Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None where usage is the replica's own. */
   unsettled(tenant: Tenant, resource: QuotaResource, olderThanMs: number): Promise<readonly Reservation[]>;
-  /** `counts`: a record stands behind it. Else its part is removed, unless the name was reserved again meanwhile. At most 100. May be repeated. */
-  settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly counts: boolean })[]): Promise<void>;
+  /**
+   * Each counts `amount` from now on, which is what its record says, and is nobody's to withdraw; 0 where there is none. One that
+   * was reserved again meanwhile stays as it is. At most 100. May be repeated.
+   */
+  settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly amount: number })[]): Promise<void>;
 }
 
 /** Where a lease stands. `epoch` moves each time it is won; what carries an older one must not be carried out. */

@@ -154,6 +154,11 @@ export interface SandboxDriver {
   /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
   amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord>;
   /**
+   * Moves the revision of an unclaimed record and changes nothing else: what was sent before, and has not landed, never
+   * does. Rejects with RecordConflict or OutcomeUnknown.
+   */
+  bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
+  /**
    * Deletes the record of an unclaimed instance if it has not moved, then ends the process. Resolves when the record is
    * gone, so that nobody can claim it any more; `gone` comes as a fact. Rejects with RecordConflict or OutcomeUnknown.
    */

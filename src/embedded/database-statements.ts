@@ -65,6 +65,8 @@ export const STATEMENTS = {
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
+  'instances.bump': `UPDATE instances SET revision = revision + 1
+    WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
   'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle' RETURNING id`,
   // One that already ends, or is not claimed, is answered as it stands.
   'instances.release': `UPDATE instances SET revision = revision + (state = 'claimed'),

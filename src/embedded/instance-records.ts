@@ -15,6 +15,8 @@ export interface InstanceRecords {
   /** idle → claimed, if at the revision of `seen`. */
   claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
   amend(id: InstanceId, idleTimeoutMs: number, seen: Revision): Promise<InstanceRecord>;
+  /** Moves the revision, if idle and at `seen`. */
+  bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /** Deletes it if idle and at `seen`. */
   retire(id: InstanceId, seen: Revision): Promise<void>;
   /** claimed → ending, whatever the revision; the first end noted stands. Answers undefined for an unknown id. */

@@ -151,6 +151,10 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#records.amend(id, change.idleTimeoutMs, seen);
   }
 
+  bump(id: InstanceId, seen: Revision): Promise<InstanceRecord> {
+    return this.#records.bump(id, seen);
+  }
+
   async retire(id: InstanceId, seen: Revision): Promise<void> {
     await this.#records.retire(id, seen);
     this.#end(id);

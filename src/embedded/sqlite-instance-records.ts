@@ -35,6 +35,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     return { ...seen, revision, state: 'claimed', claim };
   },
   amend: async (id, idleTimeoutMs, seen) => onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
+  bump: async (id, seen) => onlyRecord(await database.run('instances.bump', id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
     const gone = await database.run('instances.retire', id, revisionNumber(seen));
     if (gone.length === 0) throw moved(id);

@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import { MAX_KEPT_ANSWER, type Coordination } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { idempotencyInFlight, idempotencyKeyReused, invalidArgument } from '../model/refusals.ts';
+import type { InstanceId } from '../model/identifiers.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
 
@@ -26,7 +27,9 @@ export interface MarkedRequest {
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;
   /** What an earlier request of the mark did, where its effect tells; such an answer need not be kept before it is given. */
-  readonly earlier: (() => WrittenAnswer | undefined) | undefined;
+  readonly earlier: ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>) | undefined;
+  /** Resolves once it is known what the request did, where it was refused before that. */
+  readonly unsettled: () => Promise<void> | undefined;
   readonly carryOut: () => Promise<WrittenAnswer>;
 }
 
@@ -41,12 +44,11 @@ export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: Ma
   const { mark, caller, credential } = request;
   const owner = { tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, principal: caller.keyId, ttlMs: DAY_MS };
   const opened = await requests.openRequest(mark, owner);
-  if (opened.kind === 'reused') throw idempotencyKeyReused();
-  if (opened.kind === 'in-flight') throw idempotencyInFlight();
   if (opened.kind === 'answered') return replayed(readKept(opened.answer, mark, credential));
+  if (opened.kind !== 'new') throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
   let kept = false;
   try {
-    const found = request.earlier?.();
+    const found = await request.earlier?.(opened.instance);
     const answer = found ?? await request.carryOut();
     const text = answer.status < 300 ? writeKept(answer, mark, credential) : undefined;
     if (text === undefined || text.length > MAX_KEPT_ANSWER) return answer;
@@ -56,7 +58,10 @@ export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: Ma
     if (!request.earlier) await keeping;
     return found ? replayed(found) : answer;
   } finally {
-    if (!kept) await requests.giveUpRequest(mark, owner);
+    const unsettled = kept ? undefined : request.unsettled();
+    // It stays in flight, on all replicas, until it is known what it did.
+    if (unsettled) void unsettled.then(() => requests.giveUpRequest(mark, owner)).catch((error: unknown) => log.warn({ error }, 'request not given up'));
+    else if (!kept) await requests.giveUpRequest(mark, owner);
   }
 };
 

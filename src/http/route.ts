@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Revision } from '../model/identifiers.ts';
+import type { InstanceId } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../model/refusals.ts';
 import type { RequestMark } from '../model/request-mark.ts';
@@ -87,15 +88,17 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly idempotencyKey?: 'ignored';
   /**
    * What an earlier request of the same mark did, as its effect shows it after a crash; undefined where there was none.
-   * A row that has it writes `mark` with its effect, in one step.
+   * A row that has it writes `mark` with its effect, in one step. `instance`: see Requests.
    */
-  readonly earlier?: (request: RouteRequest<A, B, Q, P>, mark: RequestMark) => Answer | undefined;
+  readonly earlier?: (request: RouteRequest<A, B, Q, P>, mark: RequestMark, instance?: InstanceId) => Promise<Answer | undefined>;
+  /** Resolves once it is known what a request of the mark did that was refused before that; undefined where it is known. */
+  readonly unsettled?: (mark: RequestMark) => Promise<void> | undefined;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
 /** A row of the table, its types checked and then forgotten. */
 export interface Route extends Omit<RouteSpec<Access, unknown, unknown, unknown>, 'handle' | 'earlier'> {
-  readonly earlier?: (request: RouteRequest<Access, unknown, unknown, unknown>, mark: RequestMark) => Answer | undefined;
+  readonly earlier?: (request: RouteRequest<Access, unknown, unknown, unknown>, mark: RequestMark, instance?: InstanceId) => Promise<Answer | undefined>;
   readonly handle: (request: RouteRequest<Access, unknown, unknown, unknown>) => Answer | Promise<Answer>;
 }
 

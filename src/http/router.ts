@@ -119,10 +119,11 @@ const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Conte
   const { earlier } = row;
   return answerOnce(deps, {
     mark, caller, credential: String(context.req.headers['service-api-key']),
-    earlier: earlier && (() => {
-      const answer = earlier(request, mark);
+    earlier: earlier && (async (instance) => {
+      const answer = await earlier(request, mark, instance);
       return answer && written(answer);
     }),
+    unsettled: () => row.unsettled?.(mark),
     carryOut: async () => written(await carryOut(row, deps, { ...request, mark })),
   });
 };

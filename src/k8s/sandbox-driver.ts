@@ -20,7 +20,7 @@ import type { PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import { placedProbes } from './probe-places.ts';
 import { Reflector } from './reflector.ts';
-import { bornSandbox, FORMAT, formatOf, POOL_LABEL, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import { bornSandbox, FORMAT, formatOf, POOL_LABEL, type Rewriting, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 import { sharedValues } from './shared-values.ts';
 
 export interface KubernetesDriverDeps {
@@ -150,6 +150,12 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#rewrite({ ...stored.record, claim: { ...claim, idleTimeoutMs } }, stored);
   }
 
+  async bump(id: InstanceId, revision: Revision): Promise<InstanceRecord> {
+    const { stored } = this.#seen(id, revision);
+    if (stored.record.claim) throw new RecordConflict('it is claimed');
+    return await this.#rewrite(stored.record, { ...stored, bumped: true });
+  }
+
   async retire(id: InstanceId, seen: Revision): Promise<void> {
     const known = this.#mirror.sandbox(id);
     if (!known) return;
@@ -255,7 +261,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return { stored, pod: this.#mirror.pod(id) };
   }
 
-  async #rewrite(record: InstanceRecord, of: Pick<StoredSandbox, 'uid' | 'podUid'>): Promise<InstanceRecord> {
+  async #rewrite(record: InstanceRecord, of: Rewriting): Promise<InstanceRecord> {
     try {
       const stored = this.#storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of)));
       this.#mirror.putSandbox(stored, { quietly: true });

@@ -16,6 +16,9 @@ export const STATE_LABEL = 'sandpool.dev/state';
 export const OWNER_LABEL = 'sandpool.dev/owner';
 export const REQUEST_LABEL = 'sandpool.dev/request';
 
+/** The revision from which a record was moved without a change. */
+const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
+
 /** Objects of a higher format were written by a later version: a replica that meets one keeps its hands off. */
 export const FORMAT = 1;
 
@@ -67,15 +70,21 @@ export const ownerLabel = (tenant: Tenant): string => createHash('sha256').updat
 /** The object that an instance is born with. */
 export const bornSandbox = (birth: Birth['record']): object => objectOf({ ...birth, revision: '', state: 'idle' }, {});
 
-/** The object of a PUT that is conditional on the revision and uid of what was seen. */
-export const rewritten = (record: InstanceRecord, seen: Pick<StoredSandbox, 'uid' | 'podUid'>): object =>
-  objectOf(record, { uid: seen.uid, ...(seen.podUid === undefined ? {} : { podUid: seen.podUid }) });
+export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid'> {
+  /** Though nothing is changed: a PUT of what is there already would leave its revision. */
+  readonly bumped?: boolean;
+}
 
-const objectOf = (record: InstanceRecord, { uid, podUid }: { readonly uid?: string; readonly podUid?: string }): object => ({
+/** The object of a PUT that is conditional on the revision and uid of what was seen. */
+export const rewritten = (record: InstanceRecord, { uid, podUid, bumped }: Rewriting): object =>
+  objectOf(record, { uid, ...(podUid === undefined ? {} : { podUid }), ...(bumped ? { annotations: { [BUMPED_ANNOTATION]: record.revision } } : {}) });
+
+const objectOf = (record: InstanceRecord, { uid, podUid, annotations }: { readonly uid?: string; readonly podUid?: string; readonly annotations?: object }): object => ({
   apiVersion: 'sandpool.dev/v1alpha1',
   kind: 'Sandbox',
   metadata: {
     name: record.id, namespace: record.poolOwner.namespace, uid, resourceVersion: record.revision === '' ? undefined : record.revision,
+    annotations,
     labels: {
       [POOL_LABEL]: record.poolUid, [STATE_LABEL]: record.claim ? 'claimed' : 'idle',
       ...(record.claim ? { [OWNER_LABEL]: ownerLabel(record.claim.owner) } : {}),

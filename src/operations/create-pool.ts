@@ -2,7 +2,7 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
-import { DefinitionRefused, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { DefinitionRefused, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
 import { idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
 import { renderDefinition } from '../model/render-definition.ts';
@@ -11,6 +11,7 @@ import { updateRevisionOf } from '../model/update-revision.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
 import type { CreatePoolRequest, Operations } from './operations.ts';
+import { requireReserved } from './reservations.ts';
 import type { TemplateCatalog } from './template-catalog.ts';
 
 export interface CreatePoolDeps {
@@ -34,12 +35,16 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
   const definition = renderDefinition(template.document);
   checkDefinition(deps.driver, definition);
   const draft = draftOf(deps, caller, { request, template, definition });
+  const since = deps.clock.now();
+  deps.supervisor.settleLater(draft.owner);
   await reserve(deps, draft);
   let record: PoolRecord;
   try {
+    await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since });
     record = await deps.pools.create(draft);
   } catch (error) {
-    await release(deps, draft);
+    // What may have landed is settled later.
+    if (!(error instanceof OutcomeUnknown)) await release(deps, draft);
     throw error instanceof RecordExists ? poolAlreadyExists() : error;
   }
   deps.supervisor.pools.add(record);
@@ -47,7 +52,8 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
 };
 
 /** See Operations. */
-export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] => (caller, name, mark) => {
+export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] => async (caller, name, mark) => {
+  if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined) await supervisor.pools.lookUp(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
   if (!pool || !sameTenant(pool.record.owner, caller) || pool.record.mark?.key !== mark.key) return undefined;

@@ -1,6 +1,7 @@
 import type { ExecOutcome, ExecRequest, LogBatch, LogLine, PortConnection, Terminal } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { EventBatch, EventRecord } from '../model/event.ts';
+import type { InstanceId } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
@@ -26,9 +27,12 @@ export interface Operations {
   /**
    * What an earlier request of this mark claimed, as long as it lives: its answer was lost with the daemon, or its client.
    * Refuses with IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with IDEMPOTENCY_KEY_REUSED where
-   * it had another body.
+   * it had another body. `instance`: another replica began the request and is gone; it may have claimed this one, and if it did
+   * not it never will once this resolves.
    */
-  readonly claimedUnder: (caller: Caller, mark: RequestMark) => SandboxView | undefined;
+  readonly claimedUnder: (caller: Caller, mark: RequestMark, instance?: InstanceId) => Promise<SandboxView | undefined>;
+  /** Resolves once it is known whether a claim of this mark has landed, whose request was refused before it was; undefined where none is open. */
+  readonly unsettledClaim: (mark: RequestMark) => Promise<void> | undefined;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
   readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
   /** Durable that it ends, when it resolves. The view's status is Stopping. */
@@ -53,7 +57,7 @@ export interface Operations {
 
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   /** The caller's pool of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */
-  readonly createdPoolUnder: (caller: Caller, name: string, mark: RequestMark) => PoolView | undefined;
+  readonly createdPoolUnder: (caller: Caller, name: string, mark: RequestMark) => Promise<PoolView | undefined>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number; readonly ifMatch?: IfMatch | undefined }) => Promise<PoolView>;

@@ -1,10 +1,13 @@
 import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
-import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import { requireMatch } from '../model/if-match.ts';
+import type { PoolRecord } from '../model/pool.ts';
 import { poolBeingDeleted, poolNotFound, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations } from './operations.ts';
+import { requireReserved } from './reservations.ts';
 
 /** One pool of the caller's (operation `GET /sandboxpools/{name}`). */
 export const getPool = (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
@@ -21,36 +24,41 @@ export const listPools = (deps: { readonly supervisor: Supervisor }): Operations
 export interface UpdatePoolDeps {
   readonly supervisor: Supervisor;
   readonly coordination: Coordination;
+  readonly clock: Clock;
   readonly replicaLimit: number;
 }
 
 /** Changes a pool of the caller's; an empty change changes nothing (operation `PUT /sandboxpools/{name}`). */
 export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => async (caller, name, change) => {
-  const { supervisor, coordination } = deps;
+  const { supervisor, coordination, clock } = deps;
   const { record: before } = await findPool(supervisor, caller, name);
   requireMatch(change.ifMatch, before.revision);
   if (before.deleting !== false) throw poolBeingDeleted();
   const { replicas } = change;
   if (replicas === undefined || replicas === before.replicas) return poolViewOf(supervisor, before);
   const limit = replicas < before.replicas ? Number.POSITIVE_INFINITY : deps.replicaLimit; // giving back is never refused
+  const since = clock.now();
   if (!await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: replicas, limit })) throw poolQuotaExceeded();
-  let landed = false;
   try {
-    const record = await supervisor.pools.change(before.uid, (current) => {
+    const record = await supervisor.pools.change(before.uid, async (current) => {
       requireMatch(change.ifMatch, current.revision);
       if (current.deleting !== false) throw poolBeingDeleted();
+      await requireReserved(deps, { tenant: before.owner, name: before.uid, resources: ['replicas'], since });
       return { ...current, replicas };
     });
     if (!record) throw poolNotFound();
-    landed = true;
     return poolViewOf(supervisor, record);
   } catch (error) {
+    await reserveAgain(deps, before, error instanceof OutcomeUnknown ? replicas : 0).catch(() => undefined);
     return conflictAsUnavailable(error);
-  } finally {
-    const standing = supervisor.pools.get(before.uid)?.record.replicas;
-    if (!landed && standing !== undefined) await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: standing, limit: Number.POSITIVE_INFINITY });
-    if (!landed && standing === undefined) await coordination.release(before.owner, 'replicas', before.uid);
   }
+};
+
+/** As many as the pool stands with; as the change asked for where that may have landed, and is settled later. */
+const reserveAgain = async ({ supervisor, coordination }: UpdatePoolDeps, { uid, owner }: PoolRecord, atLeast: number): Promise<void> => {
+  const standing = supervisor.pools.get(uid)?.record.replicas;
+  if (standing === undefined) await coordination.release(owner, 'replicas', uid);
+  else await coordination.reserve(owner, 'replicas', { name: uid, amount: Math.max(standing, atLeast), limit: Number.POSITIVE_INFINITY });
 };
 
 /**

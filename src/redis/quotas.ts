@@ -78,9 +78,9 @@ export class RedisQuotas implements Quotas {
     return pairsOf(names).map(([name, version]) => ({ name, version }));
   }
 
-  async settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly counts: boolean })[]): Promise<void> {
+  async settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly amount: number })[]): Promise<void> {
     if (settled.length === 0) return;
-    await this.#deps.link.run(SETTLE, this.#keys(tenant, resource), settled.flatMap(({ name, version, counts }) => [name, version, counts ? 'counts' : 'void']));
+    await this.#deps.link.run(SETTLE, this.#keys(tenant, resource), settled.flatMap(({ name, version, amount }) => [name, version, amount]));
   }
 
   async #reserve(tenant: Tenant, resource: QuotaResource, { entry, from }: { readonly entry: QuotaEntry; readonly from: string }): Promise<boolean> {

@@ -130,6 +130,19 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
 
+    it('moves the revision of an idle record alone, so that nothing sent before lands', async () => {
+      const idle = await born();
+      const mine = await claimed();
+
+      const record = await records.bump(idle.id, idle.revision);
+
+      expect(record).to.deep.equal({ ...idle, revision: record.revision });
+      await refused(records.claim(idle, aClaim()));
+      await refused(records.bump(idle.id, idle.revision));
+      await refused(records.bump(mine.id, mine.revision));
+      expect((await records.claim(record, aClaim())).state).to.equal('claimed');
+    });
+
     it('refuses to amend what is not claimed', async () => {
       const idle = await born();
       const mine = await claimed();

@@ -166,6 +166,18 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect(await rejection(driver.amend(record.id, { idleTimeoutMs: 1 }, record.revision))).to.be.instanceOf(RecordConflict);
     });
 
+    it('moves the revision of an idle record, so that no claim that was sent before lands', async () => {
+      const record = await launched();
+      const bumped = await driver.bump(record.id, record.revision);
+      const again = await driver.bump(record.id, bumped.revision);
+      expect(new Set([record.revision, bumped.revision, again.revision]).size).to.equal(3);
+      expect(await rejection(driver.claim(record, aClaim()))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.bump(record.id, bumped.revision))).to.be.instanceOf(RecordConflict);
+      const claim = await driver.claim(again, aClaim());
+      expect(claim.state).to.equal('claimed');
+      expect(await rejection(driver.bump(record.id, claim.revision))).to.be.instanceOf(RecordConflict);
+    });
+
     it('retires an idle instance: its record is gone at once, then its process', async () => {
       const record = await launched();
       await driver.retire(record.id, record.revision);

@@ -42,7 +42,7 @@ describe('a Redis that fails', function () {
   const calls = (): readonly Promise<unknown>[] => [
     reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
     coordination.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 1, limit: 3 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
-    coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', counts: true }]),
+    coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
     coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.redeemToken('x'),
     coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
   ];

@@ -146,7 +146,7 @@ describe('usage in Redis', () => {
     const open = await other.unsettled(ALICE, 'sandboxes', 0);
     expect(open.map(({ name }) => name).toSorted()).to.deep.equal(['claimed', 'left']);
     expect(await other.unsettled(ALICE, 'sandboxes', 30_000)).to.deep.equal([]);
-    await other.settle(ALICE, 'sandboxes', open.map((one) => ({ ...one, counts: one.name === 'claimed' })));
+    await other.settle(ALICE, 'sandboxes', open.map((one) => ({ ...one, amount: one.name === 'claimed' ? 1 : 0 })));
 
     expect(await other.unsettled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
     await one.withdraw(ALICE, 'sandboxes', 'claimed'); // settled: nobody's any more
@@ -159,7 +159,7 @@ describe('usage in Redis', () => {
     const [named] = (await other.unsettled(ALICE, 'sandboxes', 0)).filter(({ name }) => name === 'a');
     await reserve(other, 'a', 1);
 
-    if (named) await one.settle(ALICE, 'sandboxes', [{ ...named, counts: false }]);
+    if (named) await one.settle(ALICE, 'sandboxes', [{ ...named, amount: 0 }]);
 
     expect(named).to.have.property('name', 'a');
     expect(await reserve(one, 'b', 1)).to.equal(false);
@@ -226,7 +226,7 @@ describe('usage in Redis', () => {
           else if (kind === 'lose') await reserve(who, `lost-${n}`, LIMIT).catch(() => false);
           else if (kind === 'settle') {
             const open = await who.unsettled(ALICE, 'sandboxes', 0);
-            if (round.length === 1) await who.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, counts: records.has(part.name) })));
+            if (round.length === 1) await who.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })));
           }
         }));
         // Claims that were under way have landed before records are read, as the wait sees to.
@@ -236,7 +236,7 @@ describe('usage in Redis', () => {
       await isKnown();
       const free = LIMIT - records.size;
       const open = await one.unsettled(ALICE, 'sandboxes', 0);
-      await one.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, counts: records.has(part.name) })));
+      await one.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })));
       const more = await Promise.all(Array.from({ length: LIMIT + 1 }, (_, n) => reserve(n % 2 === 0 ? one : other, `more-${n}`, LIMIT)));
       expect(more.filter(Boolean)).to.have.length(free);
     }), { numRuns: 60 });

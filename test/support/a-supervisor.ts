@@ -4,6 +4,7 @@ import { Supervisor } from '../../src/actors/supervisor.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
 import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
@@ -35,9 +36,9 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
   const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7() });
   await supervisor.start();
-  const unsettled = new Set<string>();
+  const unsettled = new UnsettledRequests();
   const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
-  return { supervisor, driver, pools, history, coordination, clock, events, pool, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
+  return { supervisor, driver, pools, history, coordination, clock, events, pool, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
 };
 
 /** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */

@@ -94,7 +94,8 @@ export class FakeOperations implements Operations {
     return view;
   };
 
-  readonly claimedUnder: Operations['claimedUnder'] = () => undefined;
+  readonly claimedUnder: Operations['claimedUnder'] = async () => undefined;
+  readonly unsettledClaim: Operations['unsettledClaim'] = () => undefined;
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
     ...this.#sandbox(caller, sandboxId),
@@ -213,7 +214,7 @@ export class FakeOperations implements Operations {
     };
   };
 
-  readonly createdPoolUnder: Operations['createdPoolUnder'] = () => undefined;
+  readonly createdPoolUnder: Operations['createdPoolUnder'] = async () => undefined;
 
   readonly createPool: Operations['createPool'] = async (caller, request) => {
     this.#fail();

@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
-type Operation = 'launch' | 'claim' | 'amend' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial' | 'probe';
+type Operation = 'launch' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial' | 'probe';
 
 export interface FakeDriverOptions {
   /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
@@ -142,6 +142,11 @@ export class FakeSandboxDriver implements SandboxDriver {
   async amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {
     await this.#enter('amend', id);
     return this.#written(await this.records.amend(id, change.idleTimeoutMs, seen));
+  }
+
+  async bump(id: InstanceId, seen: Revision): Promise<InstanceRecord> {
+    await this.#enter('bump', id);
+    return this.#written(await this.records.bump(id, seen));
   }
 
   async retire(id: InstanceId, seen: Revision): Promise<void> {

@@ -19,7 +19,7 @@ export class MemoryInstanceRecords implements InstanceRecords {
   #revision = 0;
 
   /** The next call of `operation` fails so; faults queue up. */
-  failNext(operation: 'birth' | 'claim' | 'amend' | 'retire' | 'release' | 'forget', fault: WriteFault): void {
+  failNext(operation: 'birth' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget', fault: WriteFault): void {
     this.#faults.set(operation, [...(this.#faults.get(operation) ?? []), fault]);
   }
 
@@ -50,6 +50,13 @@ export class MemoryInstanceRecords implements InstanceRecords {
       const { record, definition } = this.#at(id, seen, 'claimed');
       if (!record.claim) throw new RecordConflict(`${id} has no claim`);
       return this.#put({ ...record, claim: { ...record.claim, idleTimeoutMs } }, definition);
+    });
+  }
+
+  async bump(id: InstanceId, seen: Revision): Promise<InstanceRecord> {
+    return this.#write('bump', () => {
+      const { record, definition } = this.#at(id, seen, 'idle');
+      return this.#put(record, definition);
     });
   }
 

@@ -35,6 +35,7 @@ export class SharedDriver {
       launch: (...call) => truth.launch(...call),
       claim: (...call) => truth.claim(...call),
       amend: (...call) => truth.amend(...call),
+      bump: (...call) => truth.bump(...call),
       retire: (...call) => truth.retire(...call),
       release: (...call) => truth.release(...call),
       forget: (...call) => truth.forget(...call),

@@ -5,6 +5,7 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
 import { aPolicy, aPool } from './a-supervisor.ts';
 import { GivenLeases } from './given-leases.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
@@ -39,7 +40,7 @@ export const aReplica = async (stores: Awaited<ReturnType<typeof sharedStores>>,
   let epoch = 0;
   const lead = (): void => { epoch += 1; for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch); };
   const die = (): void => { for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone'); };
-  const unsettled = new Set<string>();
+  const unsettled = new UnsettledRequests();
   const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
-  return { supervisor, driver, events, coordination, leases, lead, die, claim, found: claimedUnder({ supervisor, clock, unsettled }) };
+  return { supervisor, driver, events, coordination, leases, lead, die, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
 };

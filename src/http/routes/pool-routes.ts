@@ -12,8 +12,8 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant', summary: 'Create a pool from a template',
     body: CreatePoolBody, answers: { 201: PoolEnvelope },
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    earlier: ({ caller, body }, mark) => {
-      const found = operations.createdPoolUnder(caller, body.name, mark);
+    earlier: async ({ caller, body }, mark) => {
+      const found = await operations.createdPoolUnder(caller, body.name, mark);
       return found && created({ template: presentPool(found) });
     },
     handle: async ({ caller, body: { name, templateName, replicas, labels, annotations }, mark }) => {

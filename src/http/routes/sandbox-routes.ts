@@ -17,10 +17,11 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant', summary: 'Claim an idle instance of a pool',
     body: ClaimBody, answers: { 201: SandboxEnvelope },
     refusals: ['POOL_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    earlier: ({ caller }, mark) => {
-      const found = operations.claimedUnder(caller, mark);
+    earlier: async ({ caller }, mark, instance) => {
+      const found = await operations.claimedUnder(caller, mark, instance);
       return found && created({ sandbox: presentSandbox(found) });
     },
+    unsettled: (mark) => operations.unsettledClaim(mark),
     handle: async ({ caller, body: { poolName, idleTimeout }, mark, localPool }) => {
       if (!poolName) throw poolNameRequired();
       const request = { poolName: localPool(poolName), ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(mark ? { mark } : {}) };

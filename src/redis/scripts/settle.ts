@@ -21,15 +21,17 @@ return answer
 
 /**
  * Settles names, each if it was not reserved again since its version. KEYS: usage, unsettled. ARGV: deadline, then name, version and
- * `counts` or `void` in turn. Answers `ok`. May be repeated. What counts has no holder any more: nobody can withdraw it.
+ * amount in turn. Answers `ok`. May be repeated. What counts has no holder any more: nobody can withdraw it.
  */
 export const SETTLE = defineScript('settle', `${USAGE_ENTRY}
 for i = 2, #ARGV, 3 do
   local name, entry = ARGV[i], entry_of(KEYS[1], ARGV[i])
   if entry and entry.version == ARGV[i + 1] then
-    if ARGV[i + 2] == 'counts' then
+    local amount = tonumber(ARGV[i + 2])
+    if amount > 0 then
       redis.call('ZREM', KEYS[2], name)
-      redis.call('HSET', KEYS[1], name, entry.amount .. '|' .. entry.version .. '|')
+      redis.call('HSET', KEYS[1], name, amount .. '|' .. entry.version .. '|')
+      redis.call('HINCRBY', KEYS[1], ':total', amount - entry.amount)
     else
       drop(KEYS[1], KEYS[2], name, entry.amount)
     end

@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
+import type { QuotaResource, Reservation } from '../../src/contracts/coordination.ts';
+import { shardOf } from '../../src/model/shards.ts';
+import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
+import { eventually } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const BOB: Tenant = { ...ALICE, user: 'bob' };
+
+describe('settling usage', () => {
+  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number> } = {}) => {
+    const clock = new TestClock();
+    const open = new Map<string, Reservation[]>();
+    const settled: string[] = [];
+    const asked: string[] = [];
+    const key = (tenant: Tenant, resource: QuotaResource): string => `${tenant.user} ${resource}`;
+    const settling = new Settling({
+      clock, log: quietLog, leads: options.leads ?? (() => true), tenants: () => [ALICE, BOB],
+      quotas: {
+        unsettled: async (tenant, resource, age) => { asked.push(`${key(tenant, resource)} ${age}`); return (open.get(key(tenant, resource)) ?? []).slice(0, 100); },
+        settle: async (tenant, resource, parts) => {
+          settled.push(...parts.map(({ name, version, amount }) => `${key(tenant, resource)} ${name} ${version} ${amount}`));
+          open.set(key(tenant, resource), (open.get(key(tenant, resource)) ?? []).filter(({ name }) => !parts.some((part) => part.name === name)));
+        },
+      },
+      recorded: async (_tenant, _resource, name) => {
+        const amount = options.recorded?.[name];
+        if (amount === undefined) throw new Error('out of reach');
+        return amount;
+      },
+    });
+    settling.start();
+    const round = async (): Promise<void> => {
+      clock.advance(SETTLE_EVERY_MS);
+      await eventually(() => clock.waiting === 1, 'the next round is waited for');
+    };
+    return { settling, clock, open, settled, asked, round };
+  };
+
+  it('gives each name what its record says, and nothing where there is none', async () => {
+    const { open, settled, asked, round } = aSettling({ recorded: { claimed: 1, left: 0, pool: 7 } });
+    open.set('alice sandboxes', [{ name: 'claimed', version: '1' }, { name: 'left', version: '2' }]);
+    open.set('bob replicas', [{ name: 'pool', version: '3' }]);
+
+    await round();
+
+    expect(settled).to.deep.equal(['alice sandboxes claimed 1 1', 'alice sandboxes left 2 0', 'bob replicas pool 3 7']);
+    expect(asked).to.include(`alice pools ${UNSETTLED_MS}`);
+  });
+
+  it('leaves alone what can not be told now, and asks again', async () => {
+    const recorded: Record<string, number> = { b: 1 };
+    const { open, settled, round } = aSettling({ recorded });
+    open.set('alice sandboxes', [{ name: 'a', version: '1' }, { name: 'b', version: '2' }]);
+    await round();
+    expect(settled).to.deep.equal(['alice sandboxes b 2 1']);
+    recorded['a'] = 0;
+
+    await round();
+
+    expect(settled.slice(1)).to.deep.equal(['alice sandboxes a 1 0']);
+  });
+
+  it('goes through all that there are', async () => {
+    const names = Array.from({ length: 250 }, (_, n) => `n${n}`);
+    const { open, settled, round } = aSettling({ recorded: Object.fromEntries(names.map((name) => [name, 1])) });
+    open.set('alice sandboxes', names.map((name) => ({ name, version: '1' })));
+
+    await round();
+
+    expect(settled).to.have.length(250);
+  });
+
+  it('is the leader\'s of the tenant\'s shard, and whoever\'s that made a reservation', async () => {
+    const led = shardOf(tenantKey(BOB));
+    expect(shardOf(tenantKey(ALICE))).to.not.equal(led);
+    const { settling, asked, round } = aSettling({ leads: (shard) => shard === led });
+    await round();
+    expect(asked.every((each) => each.startsWith('bob'))).to.equal(true);
+
+    settling.note(ALICE);
+    await round();
+    const after = asked.filter((each) => each.startsWith('alice')).length;
+    await round();
+
+    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([3, 3]);
+  });
+
+  it('stops', async () => {
+    const { settling, clock } = aSettling();
+    await settling.stop();
+    expect(clock.waiting).to.equal(0);
+  });
+});

@@ -1,0 +1,204 @@
+import { expect } from 'chai';
+import { SETTLE_EVERY_MS } from '../../src/actors/settling.ts';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import type { RequestMark } from '../../src/model/request-mark.ts';
+import type { RedisCoordination } from '../../src/redis/coordination.ts';
+import { aRedisCoordination, known, WrittenUsage } from '../support/a-redis-coordination.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { advanceRedis } from '../support/redis-clock.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { rejection } from '../support/rejection.ts';
+import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+const MARK: RequestMark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+const OWNER = { tenant: ALICE, principal: 'k1', ttlMs: 60_000 };
+const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
+
+/** Two replicas' actors over one truth and one Redis. */
+describe('usage and requests of two replicas', function () {
+  this.timeout(30_000);
+  let redis: TestRedis;
+  let shared: readonly RedisCoordination[];
+  let one: Coordination;
+  let other: Coordination;
+
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    redis = await startRedis();
+  });
+  after(() => redis?.stop());
+  beforeEach(async () => {
+    await redis.client.flushall();
+    const usage = new WrittenUsage();
+    shared = await Promise.all(['replica-1', 'replica-2'].map((replica) => aRedisCoordination(redis.settings, { replica, usage, rebuildWaitMs: 0 })));
+    [one, other] = shared.map(({ coordination }) => coordination) as [Coordination, Coordination];
+  });
+  afterEach(() => Promise.all(shared.map(({ stop }) => stop())));
+
+  const twoReplicas = async (replicas: number, sandboxLimit = 1_000) => {
+    const stores = await sharedStores({ pool: { replicas } });
+    for (const resource of ['sandboxes', 'pools', 'replicas'] as const) await known(() => one.reserve(ALICE, resource, { name: 'nothing', amount: 0, limit: 0 }));
+    const [a, b] = [await aReplica(stores, one, { sandboxLimit }), await aReplica(stores, other, { sandboxLimit })];
+    a.lead();
+    await eventually(() => [a, b].every(({ supervisor }) => supervisor.pools.get(stores.pool.uid)?.counts.idle === replicas), 'filled');
+    return { ...stores, a, b };
+  };
+  /** Half a minute goes by in Redis, and a round is gone. */
+  const settle = async (clock: { advance(ms: number): void }): Promise<void> => {
+    await advanceRedis([redis.client], 31_000);
+    clock.advance(SETTLE_EVERY_MS);
+  };
+  const isFree = async (limit: number): Promise<boolean> => {
+    const free = await one.reserve(ALICE, 'sandboxes', { name: 'probe', amount: 1, limit });
+    if (free) await one.release(ALICE, 'sandboxes', 'probe');
+    return free;
+  };
+  /** As if the replica had died. */
+  const orphan = async (): Promise<void> => {
+    const [key] = await redis.client.keys('*:request:*');
+    await redis.client.hset(key ?? '', 'until', '1');
+  };
+
+  it('gives back the seat of a claim whose replica died before it wrote, and no late write lands', async () => {
+    const { a, clock, truth } = await twoReplicas(1);
+    const [stored] = await truth.records.all();
+    const record = stored?.record;
+    if (!record) throw new Error('there is one');
+    await other.reserve(ALICE, 'sandboxes', { name: record.id, amount: 1, limit: 1 });
+    expect(await isFree(1)).to.equal(false);
+
+    await settle(clock);
+    await eventually(() => isFree(1), 'the seat is free');
+
+    const late = { owner: ALICE, claimedAt: clock.now(), idleTimeoutMs: 0, maxLifetimeMs: 0 };
+    expect(String(await rejection(truth.claim(record, late)))).to.include('RecordConflict');
+    expect(await a.claim(alice, { poolName: 'default' })).to.have.property('id', record.id);
+  });
+
+  it('keeps the seat of what was claimed, also where its own replica died', async () => {
+    const { b, clock } = await twoReplicas(1);
+    const { id } = await b.claim(alice, { poolName: 'default' });
+
+    await settle(clock);
+    await eventually(async () => (await one.unsettled(ALICE, 'sandboxes', 0)).every(({ name }) => name !== id), 'it is settled');
+
+    expect(await isFree(1)).to.equal(false);
+    await other.withdraw(ALICE, 'sandboxes', id);
+    expect(await isFree(1)).to.equal(false);
+  });
+
+  it('counts replicas as the pool\'s record says, where a change of it was left half done', async () => {
+    const { pool, clock } = await twoReplicas(1);
+    await other.reserve(ALICE, 'pools', { name: 'never-made', amount: 1, limit: 10 });
+    await other.reserve(ALICE, 'replicas', { name: pool.uid, amount: 50, limit: 100 });
+    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 60, limit: 100 })).to.equal(false);
+
+    await settle(clock);
+
+    await eventually(async () => (await one.unsettled(ALICE, 'pools', 0)).length === 0 && (await one.unsettled(ALICE, 'replicas', 0)).length === 0, 'both are settled');
+    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 99, limit: 100 })).to.equal(true);
+    expect(await one.reserve(ALICE, 'replicas', { name: 'y', amount: 1, limit: 100 })).to.equal(false);
+  });
+
+  it('moves the seat from an instance that was lost to another', async () => {
+    const { a, b, pool } = await twoReplicas(2, 2);
+    b.driver.lag(); // it does not see that the first one goes
+    const { id } = await a.claim(alice, { poolName: 'default' });
+    const second = await b.claim(alice, { poolName: 'default' });
+
+    expect(second.id).to.not.equal(id);
+    b.driver.catchUp();
+    expect(b.supervisor.pools.get(pool.uid)?.counts.running).to.equal(2);
+    expect(await isFree(3)).to.equal(true);
+    expect(await isFree(2)).to.equal(false);
+  });
+
+  it('writes no claim whose seat was lost meanwhile', async () => {
+    const { a, b, truth, clock } = await twoReplicas(1);
+    truth.failNext('claim', new OutcomeUnknown('cut'));
+    truth.hold('read');
+    const refused = rejection(a.claim(alice, { poolName: 'default' }));
+    await eventually(() => truth.calls.some((call) => call.startsWith('claim')), 'it was sent');
+    await redis.client.flushall();
+    clock.advance(1_500);
+    truth.letGo('read');
+    await eventually(() => { clock.advance(100); return truth.calls.filter((call) => call.startsWith('read')).length > 2; }, 'it was looked at');
+    clock.advance(5_000);
+
+    expect(codeOf(await refused)).to.equal('UNAVAILABLE');
+    expect(truth.calls.filter((call) => call.startsWith('claim'))).to.have.length(1);
+    expect((await truth.records.all()).every(({ record }) => record.claim === undefined)).to.equal(true);
+    void b;
+  });
+
+  describe('take a dead replica\'s request over', () => {
+    const begun = async (replicas = 1) => {
+      const world = await twoReplicas(replicas);
+      expect((await one.openRequest(MARK, OWNER)).kind).to.equal('new');
+      return world;
+    };
+    const takenOver = async (): Promise<string | undefined> => {
+      await orphan();
+      const opened = await other.openRequest(MARK, OWNER);
+      if (opened.kind !== 'new') throw new Error(opened.kind);
+      return opened.instance;
+    };
+
+    it('answer with what it claimed, though the mirror does not show it', async () => {
+      const { a, b } = await begun();
+      b.driver.lag();
+      const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
+
+      const instance = await takenOver();
+      expect(instance).to.equal(id);
+      expect((await b.found(alice, MARK, instance))?.id).to.equal(id);
+      expect(codeOf(await rejection(b.found(alice, { ...MARK, body: 'other' }, instance)))).to.equal('IDEMPOTENCY_KEY_REUSED');
+    });
+
+    it('go on where it had not written, and what it sent never lands', async () => {
+      const { b, truth, clock } = await begun();
+      const [stored] = await truth.records.all();
+      const record = stored?.record;
+      if (!record) throw new Error('there is one');
+      await one.reserve(ALICE, 'sandboxes', { name: record.id, amount: 1, limit: 10, request: MARK });
+
+      const instance = await takenOver();
+      expect(await b.found(alice, MARK, instance)).to.equal(undefined);
+      const late = { owner: ALICE, claimedAt: clock.now(), idleTimeoutMs: 0, maxLifetimeMs: 0, mark: MARK };
+      expect(String(await rejection(truth.claim(record, late)))).to.include('RecordConflict');
+      await eventually(() => b.supervisor.sandbox(record.id)?.context.record?.revision !== record.revision, 'it is seen');
+      expect((await b.claim(alice, { poolName: 'default', mark: MARK })).id).to.equal(record.id);
+    });
+
+    it('stay in flight where that can not be told, until it can', async () => {
+      const { b, truth, clock } = await begun();
+      const [stored] = await truth.records.all();
+      await one.reserve(ALICE, 'sandboxes', { name: stored?.record.id ?? '', amount: 1, limit: 10, request: MARK });
+      const instance = await takenOver();
+      truth.failNext('bump', new OutcomeUnknown('cut'));
+
+      expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal('UNAVAILABLE');
+      expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal('IDEMPOTENCY_IN_FLIGHT');
+      const settled = b.unsettled.settled(MARK);
+      clock.advance(1_000);
+      await settled;
+
+      expect(await b.found(alice, MARK, instance)).to.equal(undefined);
+    });
+  });
+
+  it('tells for a minute after its record is closed how a sandbox ended', async () => {
+    const { a, b, truth, clock } = await twoReplicas(1);
+    const { id } = await a.claim(alice, { poolName: 'default' });
+    truth.end(id, 3);
+    await eventually(() => a.supervisor.sandbox(id) === undefined, 'it is closed');
+
+    expect(await b.coordination.ended(id)).to.deep.equal({ reason: 'exited', exitCode: 3 });
+    expect(clock.now()).to.be.above(0);
+  });
+});
