@@ -33,6 +33,12 @@ export class ApiRefused extends Error implements Refused {
 
 export const isRefused = (error: unknown, status: number): boolean => error instanceof ApiRefused && error.status === status;
 
+/** For `catch`: nothing where there is no such object; else the error goes on. */
+export const notFound = (error: unknown): undefined => {
+  if (isRefused(error, 404)) return undefined;
+  throw error;
+};
+
 /** Not one byte of the request was written: nothing happened, and nothing will. */
 export class NotSent extends Error {
   override readonly name = 'NotSent';

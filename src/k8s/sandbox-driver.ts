@@ -10,7 +10,7 @@ import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/s
 import { SharedReads } from '../model/shared-reads.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
-import { isRefused } from './api-errors.ts';
+import { isRefused, notFound } from './api-errors.ts';
 import { IdleLook } from './idle-look.ts';
 import { endOf, InstanceMirror, recordOf } from './instance-mirror.ts';
 import { PodProbes } from './pod-probes.ts';
@@ -346,8 +346,3 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted } : undefined;
   }
 }
-
-const notFound = (error: unknown): undefined => {
-  if (isRefused(error, 404)) return undefined;
-  throw error;
-};
