@@ -20,7 +20,7 @@ const EVERYTHING = {
   serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
   networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], apiServerPorts: [8443] },
 };
-const LEAST = { networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, sandboxTemplates: { default: null, web: null } };
+const LEAST = { priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, sandboxTemplates: { default: null, web: null } };
 
 describe('the chart', () => {
   it('passes helm lint', () => {
