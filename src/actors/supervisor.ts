@@ -168,9 +168,16 @@ export class Supervisor {
   /** The longest idle instance of the pool, reserved in this process until it moves or is put back. */
   takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid, this.#ownBuckets?.get()); }
 
-  /** The same, after an uncached look at what the mirror may not show yet. */
+  /** The same, after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of reach. */
   async findIdle(poolUid: string, namespace: string): Promise<InstanceId | undefined> {
-    for (const fact of await this.#deps.driver.idle(poolUid, namespace)) this.#learn(fact);
+    let facts: readonly InstanceFact[];
+    try {
+      facts = await this.#deps.driver.idle(poolUid, namespace);
+    } catch (error) {
+      this.#deps.log.warn({ poolUid, error }, 'idle instances could not be looked for');
+      throw unavailable('whether an instance is idle can not be told now; try again');
+    }
+    for (const fact of facts) this.#learn(fact);
     return this.takeIdle(poolUid);
   }
 

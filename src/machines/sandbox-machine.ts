@@ -142,6 +142,8 @@ export const sandboxMachine = sandboxSetup.createMachine({
         writing: {
           entry: 'claim',
           on: {
+            // Ours, or somebody else's: then ours can't land any more.
+            FACT: [{ guard: 'shownClaimed', target: 'judging', actions: 'learn' }, { actions: 'learn' }],
             CLAIM_UNSETTLED: { target: 'looking' },
             DEADLINE: { guard: 'due', target: 'looking' },
           },

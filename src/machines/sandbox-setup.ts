@@ -31,6 +31,7 @@ export const sandboxSetup = setup({
     diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
+    shownClaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.claim !== undefined,
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
     forgottenAndGone: ({ context }) => context.gone !== undefined && (context.forgotten || context.record === undefined),

@@ -63,6 +63,12 @@ describe('the supervisor', () => {
     expect(view.status).to.equal('Running');
   });
 
+  it('answers 503 where it can not tell whether an instance is idle', async () => {
+    const { claim, driver } = await aSupervisor({ pool: { replicas: 0 } });
+    driver.idle = () => Promise.reject(new Error('the API server refuses'));
+    expect((await refusalOf(claim(alice, { poolName: 'default' })))?.code).to.equal('UNAVAILABLE');
+  });
+
   it('repeats a claim of unknown outcome on the same record', async () => {
     const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');

@@ -141,6 +141,15 @@ describe('a claim', () => {
     expect(sandbox.send(fact(claimed())).state).to.equal('running');
   });
 
+  it('that is still under way when the record shows a claim, ours or another\'s, is over', () => {
+    for (const terms of [{}, { claimedAt: T0 + 1 }]) {
+      const sandbox = ASandbox.found().send(CLAIM, fact(claimed(terms)));
+      expect(sandbox.state).to.equal('running');
+      expect(sandbox.send(CLAIM_UNSETTLED).state).to.equal('running');
+    }
+    expect(ASandbox.found().send(CLAIM, fact(aRecord(), UNAVAILABLE)).state).to.equal('claiming.writing');
+  });
+
   it('that did not land is written again at the revision that is there now, at once and then after a pause', () => {
     const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(aRecord({ revision: '5' })));
     expect(sandbox.last).to.deep.include({ type: 'claim', seen: aRecord({ revision: '5' }) });
