@@ -170,13 +170,10 @@ export class Supervisor {
 
   /** The same, after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of reach. */
   async findIdle(poolUid: string, namespace: string): Promise<InstanceId | undefined> {
-    let facts: readonly InstanceFact[];
-    try {
-      facts = await this.#deps.driver.idle(poolUid, namespace);
-    } catch (error) {
+    const facts = await this.#deps.driver.idle(poolUid, namespace).catch((error: unknown) => {
       this.#deps.log.warn({ poolUid, error }, 'idle instances could not be looked for');
       throw unavailable('whether an instance is idle can not be told now; try again');
-    }
+    });
     for (const fact of facts) this.#learn(fact);
     return this.takeIdle(poolUid);
   }
