@@ -32,7 +32,8 @@ export const resourceVersionOf = (object: unknown): string => {
 export const listPageOf = (list: unknown): ListPage => {
   const resourceVersion = resourceVersionOf(list);
   const { continue: next } = metadataOf(list);
-  const items: unknown = typeof list === 'object' && list !== null && 'items' in list ? list.items : undefined;
+  // Of an empty collection, asked for its objects' metadata alone, the API server says null.
+  const items: unknown = typeof list === 'object' && list !== null && 'items' in list ? list.items ?? [] : undefined;
   if (!Array.isArray(items)) throw new ApiUnreachable('a list without items');
   return { items, resourceVersion, next: typeof next === 'string' && next !== '' ? next : undefined };
 };

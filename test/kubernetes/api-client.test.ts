@@ -7,6 +7,7 @@ import { ApiRefused, NotSent } from '../../src/k8s/api-errors.ts';
 import { identityOf } from '../../src/k8s/api-objects.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
+import { versionsNow } from '../../src/k8s/versions-now.ts';
 import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
@@ -39,6 +40,15 @@ describe('the API client, of a real API server', function () {
     expect(items.map(identityOf)).to.deep.equal([identityOf(patched)]);
     await api().remove(`${path}/one`, { uid: made.uid, resourceVersion: identityOf(patched).resourceVersion });
     expect(await rejection(api().get(`${path}/one`))).to.include({ status: 404, reason: 'NotFound' });
+  });
+
+  it('reads what stands in an empty collection, and in one that is not', async () => {
+    const label = { path, labelSelector: 'of=this-test' };
+    const empty = await versionsNow(api(), label, 5_000);
+    const made = identityOf(await api().create(path, aMap('listed', { labels: { of: 'this-test' } })));
+
+    expect([...empty.versions]).to.deep.equal([]);
+    expect([...(await versionsNow(api(), label, 5_000)).versions]).to.deep.equal([[made.key, made.resourceVersion]]);
   });
 
   it('is refused where the object moved on, is another, exists or is gone', async () => {
