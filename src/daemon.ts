@@ -94,6 +94,7 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
     },
     stop: async () => {
       life.stopping = true;
+      http.leave();
       if (life.started) await new Promise<void>((resolve) => { clock.at(clock.now() + config.shutdownDelay, resolve); });
       return await stopAll({ parts, supervisor, events, http, terminals, gateway, control });
     },

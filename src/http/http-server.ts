@@ -66,6 +66,8 @@ export interface HttpServer {
   readonly server: Server;
   /** Resolves with the address once it listens; rejects where it can't. */
   start(listen: { readonly host: string; readonly port: number }): Promise<{ readonly host: string; readonly port: number }>;
+  /** From now on each answer ends its connection, so that clients go elsewhere; all else is as before. */
+  leave(): void;
   /**
    * Takes no more, lets what is in flight finish for `graceMs`, then cuts it, upgraded connections too. Operations that
    * were cut are aborted and waited for, 2 s at most.
@@ -75,6 +77,7 @@ export interface HttpServer {
 
 export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
+  let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
   const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
@@ -87,7 +90,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     clients, stopping: () => stopping,
   }).callback();
   const onRequest: RequestListener = (request, response) => {
-    if (stopping) response.shouldKeepAlive = false;
+    if (leaving) response.shouldKeepAlive = false;
     if (overload.turnsAway(request, response)) return;
     inFlight.add(request, response);
     const { gateway } = deps;
@@ -111,8 +114,12 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   return {
     server,
     start: (listen) => startListening(server, listen),
+    leave: () => {
+      leaving = true;
+      inFlight.closeAfterAnswers();
+    },
     stop: async (graceMs) => {
-      stopping = true;
+      leaving = stopping = true;
       streams.stop();
       await stopServing(server, inFlight, graceMs);
     },

@@ -19,6 +19,7 @@ export interface TestServer {
   readonly stranger: HttpClient;
   readonly admin: HttpClient;
   readonly anyone: HttpClient;
+  readonly leave: () => void;
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
@@ -39,7 +40,7 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
     stranger: new HttpClient(port, keys.stranger), admin: new HttpClient(port, keys.admin), anyone: new HttpClient(port),
   };
   return {
-    operations, port, log, ...clients,
+    operations, port, log, ...clients, leave: () => { http.leave(); },
     stop: async (graceMs = 1_000) => {
       for (const client of Object.values(clients)) client.close();
       await http.stop(graceMs);

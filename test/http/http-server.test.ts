@@ -58,6 +58,19 @@ describe('the HTTP server', () => {
     await stopped;
   });
 
+  it('answers as before while it is about to stop, and ends each connection with the answer', async () => {
+    const server = await aServer();
+    expect((await server.anyone.get('/healthz')).headers['connection']).to.equal('keep-alive');
+
+    server.leave();
+
+    for (const path of ['/healthz', '/sandboxes']) {
+      const { status, headers } = await server.tenant.get(path);
+      expect([status, headers['connection']]).to.deep.equal([200, 'close']);
+    }
+    await server.stop();
+  });
+
   it('cuts what does not finish in time, and aborts it', async () => {
     const { server, answer, signal } = await busyServer();
     const failed = rejection(answer);
