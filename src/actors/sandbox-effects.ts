@@ -1,6 +1,6 @@
 import { RESERVATION_MS, type Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
-import { LeaseLost, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { LeaseLost, NoPlace, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../machines/sandbox-events.ts';
@@ -81,6 +81,7 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
     case 'launch': return error instanceof OutcomeUnknown
       ? { type: 'LAUNCH_UNKNOWN', now }
       : error instanceof LeaseLost ? { type: 'NOT_LEADING', now }
+      : error instanceof NoPlace ? { type: 'LAUNCH_DEFERRED', reason: error.message }
       : { type: 'LAUNCH_REFUSED', reason: error instanceof Error ? error.message : String(error) };
     case 'claim': return { type: 'CLAIM_UNSETTLED', now };
     case 'retire': return { type: 'RETIRE_UNSETTLED', now };

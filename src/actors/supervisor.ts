@@ -271,7 +271,7 @@ export class Supervisor {
   #put(id: string, intent: SandboxIntent): void {
     if (intent.type === 'report-start') {
       const now = this.#deps.clock.now();
-      this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: 'START_FAILED', reason: intent.reason, now };
+      this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: intent.outcome === 'failed' ? 'START_FAILED' : 'START_DEFERRED', reason: intent.reason, now };
       return;
     }
     const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;

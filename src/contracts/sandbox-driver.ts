@@ -18,6 +18,11 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
+/** Where the instance was to be there is no place for it now; nothing was made, and it is not the definition's fault. `message` says why. */
+export class NoPlace extends Error {
+  override readonly name = 'NoPlace';
+}
+
 /** The driver can't run this definition at all; `message` names the field. */
 export class DefinitionRefused extends Error {
   override readonly name = 'DefinitionRefused';
@@ -146,7 +151,7 @@ export interface SandboxDriver {
   /**
    * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
    * comes as a fact. `permitted` is asked right before each write; where it answers false: LeaseLost. Rejects with
-   * OutcomeUnknown, or another error where nothing was made.
+   * OutcomeUnknown, with NoPlace, or with another error that says why it can't be started; then its record may be there yet.
    */
   launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord>;
   /** Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown. */

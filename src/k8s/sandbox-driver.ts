@@ -7,21 +7,20 @@ import {
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
-import { SharedReads } from '../model/shared-reads.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
 import { isRefused, notFound } from './api-errors.ts';
+import { Births } from './births.ts';
 import { IdleLook } from './idle-look.ts';
 import { endOf, InstanceMirror, recordOf } from './instance-mirror.ts';
+import { InstanceReflectors } from './instance-reflectors.ts';
 import { PodProbes } from './pod-probes.ts';
 import { PodRemoval } from './pod-removal.ts';
-import { podOf, podPath, podsPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
+import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
 import type { PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import { placedProbes } from './probe-places.ts';
-import { Reflector } from './reflector.ts';
-import { bornSandbox, FORMAT, formatOf, POOL_LABEL, type Rewriting, rewritten, sandboxesPath, sandboxPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
-import { sharedValues } from './shared-values.ts';
+import { type Rewriting, rewritten, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
 
 export interface KubernetesDriverDeps {
   readonly api: ApiServer;
@@ -36,7 +35,6 @@ export interface KubernetesDriverDeps {
 /** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
-const CATCH_UP_MS = 5_000;
 /** Writes of one change, each at the revision that was read last. */
 const MOST_ATTEMPTS = 4;
 
@@ -50,10 +48,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #soon: ApiClient;
   readonly #background: ApiClient;
   readonly #mirror: InstanceMirror;
-  readonly #sandboxes: Reflector<StoredSandbox>;
-  readonly #pods: Reflector<StoredPod>;
-  /** Shards that are taken over at the same time share one. */
-  readonly #catchUps: SharedReads<void>;
+  readonly #reflectors: InstanceReflectors;
+  readonly #births: Births;
   readonly #probes: PodProbes;
   readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
@@ -65,26 +61,11 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#deps = deps;
     this.#soon = deps.api.lane('claims');
     this.#background = deps.api.lane('background');
-    this.#mirror = new InstanceMirror({ report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: () => undefined });
-    const reflect = { api: this.#background, watches: deps.api.lane('watches'), log: deps.log };
-    const share = sharedValues();
-    this.#sandboxes = new Reflector({
-      ...reflect, path: sandboxesPath(), trim: (object) => {
-        const format = formatOf(object);
-        if (format > FORMAT) deps.outdated(`sandboxes: one was written by a later version (format ${format})`);
-        return storedSandboxOf(object, share);
-      },
-      report: ({ type, record }) => { if (type === 'put') this.#mirror.putSandbox(record); else this.#mirror.dropSandbox(record.record.id, record.uid); },
+    this.#mirror = new InstanceMirror({
+      report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
     });
-    this.#pods = new Reflector({
-      ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
-      report: ({ type, record }) => {
-        if (type === 'put') this.#mirror.putPod(record);
-        else this.#mirror.dropPod(record);
-        if (type === 'gone' || record.vitals.kind === 'gone') deps.streams.gone(record.uid);
-      },
-    });
-    this.#catchUps = new SharedReads({ clock: deps.clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
+    this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror, podGone: (uid) => { deps.streams.gone(uid); } });
+    this.#births = new Births({ api: this.#background, mirror: this.#mirror, pods: deps.pods });
     this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
       api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
@@ -94,20 +75,15 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   describe(): DriverDescription {
-    const problems = [['sandboxes', this.#sandboxes.stale], ['Pods', this.#pods.stale]].flatMap(([kind, stale]) => (stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`]));
-    return { isolation: 'pod', warnings: [], problems };
+    return { isolation: 'pod', warnings: [], problems: this.#reflectors.problems() };
   }
 
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
     this.#report = report;
-    for (const reflector of [this.#sandboxes, this.#pods]) reflector.start();
-    await Promise.all([this.#sandboxes.synced(), this.#pods.synced()]);
-    this.#mirror.begin();
+    await this.#reflectors.start();
   }
 
-  async caughtUp(): Promise<void> {
-    await this.#catchUps.read('');
-  }
+  caughtUp(): Promise<void> { return this.#reflectors.caughtUp(); }
 
   check(definition: InstanceDefinition): void {
     definition.containers.forEach(({ image }, index) => {
@@ -122,20 +98,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   async launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord> {
     this.check(birth.definition);
-    const { id, poolOwner: { namespace } } = birth.record;
-    const may = (): void => { if (!permitted()) throw new LeaseLost('another replica launches'); };
-    may();
-    const stored = await this.#birth(birth);
-    if (stored.record.claim || this.#mirror.pod(id)) return stored.record;
-    may();
-    try {
-      this.#mirror.putPod(storedPodOf(await this.#background.create(podsPath(namespace), podOf(birth, stored.uid, this.#deps.pods))));
-    } catch (error) {
-      if (!isRefused(error, 409)) throw error;
-      const pod = storedPodOf(await this.#background.get(podPath(namespace, id)));
-      if (pod.ownerUid !== stored.uid) throw new Error('a Pod of its name is there that is not its own');
-    }
-    return stored.record;
+    return await this.#births.bear(birth, () => { if (!permitted()) throw new LeaseLost('another replica launches'); });
   }
 
   async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
@@ -235,23 +198,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#report = () => {};
-    await Promise.all([this.#sandboxes.stop(), this.#pods.stop(), this.#deps.streams.stop()]);
-  }
-
-  /** The record, made now or found from an earlier attempt. */
-  async #birth({ record }: Birth): Promise<StoredSandbox> {
-    const { id, poolUid, poolOwner: { namespace } } = record;
-    let answer: unknown;
-    try {
-      answer = await this.#background.create(sandboxesPath(namespace), bornSandbox(record));
-    } catch (error) {
-      if (!isRefused(error, 409)) throw error;
-      answer = await this.#background.get(sandboxPath(namespace, id));
-    }
-    const stored = this.#storedFrom(answer);
-    if (stored.record.poolUid !== poolUid) throw new Error('a record of its name is there that is not its own');
-    this.#mirror.putSandbox(stored);
-    return stored;
+    await Promise.all([this.#reflectors.stop(), this.#deps.streams.stop()]);
   }
 
   /** What a conditional write needs to know. Rejects with RecordConflict where the record is no more as it was seen. */
@@ -263,7 +210,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   async #rewrite(record: InstanceRecord, of: Rewriting): Promise<InstanceRecord> {
     try {
-      const stored = this.#storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of)));
+      const stored = storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of)));
       this.#mirror.putSandbox(stored, { quietly: true });
       return stored.record;
     } catch (error) {
@@ -272,19 +219,13 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     }
   }
 
-  #storedFrom(answer: unknown): StoredSandbox {
-    const stored = storedSandboxOf(answer);
-    if (!stored) throw new Error('a record of a later format; this version must not touch it');
-    return stored;
-  }
-
   async #readIn(namespace: string, id: InstanceId): Promise<InstanceFact> {
     const found = await this.#soon.get(sandboxPath(namespace, id)).catch(notFound);
     if (found === undefined) {
       const known = this.#mirror.sandbox(id);
       if (known) this.#mirror.dropSandbox(id, known.uid);
     }
-    return await this.#factOf(found === undefined ? { id, namespace } : this.#storedFrom(found));
+    return await this.#factOf(found === undefined ? { id, namespace } : storedFrom(found));
   }
 
   /** The record as given, its Pod read uncached. What is found is kept. */

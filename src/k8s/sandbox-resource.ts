@@ -139,3 +139,10 @@ export const storedSandboxOf = (object: unknown, share: <T>(value: T) => T = (va
   };
   return { record, uid: metadata.uid, podUid: spec.podUid, terminating: metadata.deletionTimestamp !== undefined };
 };
+
+/** Of what the API server answers to a call about one of our own. */
+export const storedFrom = (answer: unknown): StoredSandbox => {
+  const stored = storedSandboxOf(answer);
+  if (!stored) throw new Error('a record of a later format; this version must not touch it');
+  return stored;
+};

@@ -66,12 +66,18 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
 /** The breaker after one more start failure. Failures while it pauses are of starts from before it: they neither count nor stretch it. */
 export const afterFailure = (breaker: BreakerStatus, reason: string, now: number, policy: BreakerPolicy): BreakerStatus => {
   const failures = Math.min(breaker.failures + 1, 1_000);
-  const short = reason.slice(0, 500);
+  const short = reason.slice(0, MOST_REASON);
   if (failures < policy.failures) return { failures, pausedUntil: 0, reason: short };
   if (breaker.pausedUntil > now) return { failures: breaker.failures, pausedUntil: breaker.pausedUntil, reason: short };
   const pause = Math.min(policy.maxPauseMs, policy.firstPauseMs * 2 ** Math.min(30, failures - policy.failures));
   return { failures, pausedUntil: now + pause, reason: short };
 };
+
+/** The breaker after a launch for which there was no place: it pauses, and counts no failure. */
+export const afterDeferral = (breaker: BreakerStatus, reason: string, now: number, policy: BreakerPolicy): BreakerStatus =>
+  ({ failures: breaker.failures, pausedUntil: Math.max(breaker.pausedUntil, now + policy.firstPauseMs), reason: reason.slice(0, MOST_REASON) });
+
+const MOST_REASON = 500;
 
 export interface PhaseInput {
   readonly record: Pick<PoolRecord, 'replicas' | 'deleting'>;

@@ -1,6 +1,6 @@
 import { assign, emit, enqueueActions, setup } from 'xstate';
 import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
-import { afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type ScalePlan, type TokenBucket } from './pool-arithmetic.ts';
+import { afterDeferral, afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type ScalePlan, type TokenBucket } from './pool-arithmetic.ts';
 
 /** `counts`: the instances that are there already, for an actor that is rebuilt. */
 export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number; readonly counts?: PoolCounts }
@@ -13,6 +13,8 @@ export type PoolEvent =
   | { readonly type: 'INSTANCE_MOVED'; readonly from: keyof PoolCounts | undefined; readonly to: keyof PoolCounts | undefined; readonly ordered: boolean; readonly now: number }
   | { readonly type: 'INSTANCE_STARTED'; readonly now: number }
   | { readonly type: 'START_FAILED'; readonly reason: string; readonly now: number }
+  /** There is no place for an instance now: none is launched for a while. */
+  | { readonly type: 'START_DEFERRED'; readonly reason: string; readonly now: number }
   /** The supervisor couldn't order these launches after all. */
   | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
   | { readonly type: 'REMOVED' }
@@ -86,7 +88,7 @@ export const poolMachine = setup({
     dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
     noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
     noteStarted: enqueueActions(({ context, enqueue }) => {
-      if (context.breaker.failures === 0) return;
+      if (context.breaker.failures === 0 && context.breaker.pausedUntil === 0) return;
       const wasTripped = context.breaker.pausedUntil > 0;
       enqueue.assign({ breaker: CLOSED_BREAKER });
       if (wasTripped && context.leading) enqueue.emit({ type: 'save-breaker', breaker: CLOSED_BREAKER });
@@ -97,6 +99,7 @@ export const poolMachine = setup({
       enqueue.assign({ breaker });
       if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker });
     }),
+    noteDeferral: assign(({ context, event }) => (event.type === 'START_DEFERRED' ? { breaker: afterDeferral(context.breaker, event.reason, event.now, context.policy.breaker) } : {})),
     plan: enqueueActions(({ context, event, enqueue }) => {
       const plan = 'now' in event ? planOf(context, event.now) : undefined;
       if (!plan) return;
@@ -125,6 +128,7 @@ export const poolMachine = setup({
     INSTANCE_MOVED: { actions: 'count' },
     INSTANCE_STARTED: { actions: ['noteStarted', 'plan'] },
     START_FAILED: { actions: ['noteFailure', 'plan'] },
+    START_DEFERRED: { actions: ['noteDeferral', 'plan'] },
     LAUNCHES_DROPPED: { actions: ['dropOrdered', 'plan'] },
     DEADLINE: { guard: 'due', actions: 'plan' },
   },

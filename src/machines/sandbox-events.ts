@@ -10,6 +10,8 @@ export type SandboxInput =
 export type SandboxEvent =
   | { readonly type: 'LAUNCHED'; readonly record: InstanceRecord }
   | { readonly type: 'LAUNCH_REFUSED'; readonly reason: string }
+  /** There is no place for it now, which is not its fault. */
+  | { readonly type: 'LAUNCH_DEFERRED'; readonly reason: string }
   | { readonly type: 'LAUNCH_UNKNOWN'; readonly now: number }
   | { readonly type: 'FACT'; readonly fact: InstanceFact; readonly now: number }
   | { readonly type: 'CLAIM'; readonly claim: Claim; readonly now: number; readonly until: number }
@@ -48,7 +50,7 @@ export type SandboxIntent =
   | { readonly type: 'look' }
   /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
-  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed'; readonly reason: string };
+  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'deferred'; readonly reason: string };
 
 export interface SandboxContext {
   readonly id: string;

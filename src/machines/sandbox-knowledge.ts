@@ -55,7 +55,7 @@ export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
 
 export const failureOf = ({ unready }: SandboxContext, event: SandboxEvent): string => {
   if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
-  if (event.type === 'LAUNCH_REFUSED') return event.reason;
+  if (event.type === 'LAUNCH_REFUSED' || event.type === 'LAUNCH_DEFERRED') return event.reason;
   return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
 };
 

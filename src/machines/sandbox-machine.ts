@@ -74,6 +74,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           on: {
             LAUNCHED: { target: 'booting', actions: 'keepRecord' },
             LAUNCH_REFUSED: { target: '.refused', actions: ['startFailed', 'reportFailed'] },
+            LAUNCH_DEFERRED: { target: '.refused', actions: ['noteEnd', 'reportDeferred'] },
             RETIRE: { actions: 'noteEnd' },
             END: { actions: 'noteEnd' },
             FACT: { actions: 'learn' },

@@ -101,6 +101,7 @@ export const sandboxSetup = setup({
       return { type: 'close', ...(finished ? { finished } : {}) };
     }),
     reportStarted: emit({ type: 'report-start', outcome: 'started', reason: '' } as SandboxIntent),
+    reportDeferred: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'deferred', reason: failureOf(context, event) })),
     reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'failed', reason: failureOf(context, event) })),
   },
 });

@@ -115,6 +115,22 @@ describe('a pool whose starts fail', () => {
   });
 });
 
+describe('a pool for whose instances there is no place', () => {
+  it('waits a while and tries again, and counts no failure', () => {
+    const pool = new APool().send(LEAD, appeared, appeared, { type: 'START_DEFERRED', reason: 'no place', now: T0 });
+    pool.taken();
+    expect(pool.send(moved('starting', undefined), moved('starting', undefined)).taken()).to.deep.equal([]);
+    expect(pool.context.breaker).to.deep.equal({ failures: 0, pausedUntil: T0 + 1_000, reason: 'no place' });
+    expect(pool.context.deadline).to.equal(T0 + 1_000);
+    expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 2 }]);
+  });
+
+  it('says so no more once one has started', () => {
+    const pool = new APool().send(LEAD, { type: 'START_DEFERRED', reason: 'no place', now: T0 }, started);
+    expect(pool.context.breaker).to.deep.equal(CLOSED_BREAKER);
+  });
+});
+
 describe('a pool that is deleted', () => {
   it('retires the unclaimed, and is removed when they are gone', () => {
     const pool = withInstances({ idle: 1, running: 1 }).send(LEAD, edited({ deleting: 'keep-running' }));

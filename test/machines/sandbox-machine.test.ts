@@ -66,6 +66,13 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 
+  it('is done with, and not reported as failed, when there is no place for it now', () => {
+    const sandbox = ASandbox.born().send({ type: 'LAUNCH_DEFERRED', reason: 'no place' });
+    expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'deferred', reason: 'no place' }, { type: 'look' }]);
+    expect(sandbox.context.end).to.deep.equal({ reason: 'retired', exitCode: null });
+    expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
+  });
+
   it('is cleared away when it was refused although an earlier attempt had landed', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, { type: 'LAUNCH_REFUSED', reason: 'no room' }, fact(aRecord()));
     expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });

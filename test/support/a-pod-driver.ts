@@ -10,6 +10,12 @@ import { FactLog } from './fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from './instance-orders.ts';
 import { quietLog } from './quiet-log.ts';
 
+export interface PodDriverTerms {
+  readonly graceSeconds?: number;
+  /** By how much its clock is ahead of the API server's. */
+  readonly aheadMs?: number;
+}
+
 export interface PodOrderPart {
   readonly container?: Partial<ContainerDefinition>;
   readonly definition?: Partial<InstanceDefinition>;
@@ -29,10 +35,11 @@ export class PodDriver {
   }
 
   /** Nothing is watched yet. */
-  static async make(cluster: Cluster, namespace: string, { graceSeconds = 0 }: { readonly graceSeconds?: number } = {}): Promise<PodDriver> {
+  static async make(cluster: Cluster, namespace: string, { graceSeconds = 0, aheadMs = 0 }: PodDriverTerms = {}): Promise<PodDriver> {
     const access = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
-    const clock = new ServerClock();
-    const api = apiServer({ access, version: 'test', clock });
+    const serverClock = new ServerClock();
+    const api = apiServer({ access, version: 'test', clock: serverClock });
+    const clock = { now: () => serverClock.now() + aheadMs, at: (moment: number, due: () => void) => serverClock.at(moment - aheadMs, due) };
     const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
     const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog, outdated: () => undefined });
     return new PodDriver({ driver, api, namespace });

@@ -108,6 +108,11 @@ export class ControlPlane extends Cluster {
     return this.#processes.pidOf(component);
   }
 
+  /** One more node for kwok to play. */
+  async addNode(name: string): Promise<void> {
+    await this.apply(aNode(name));
+  }
+
   /** A line that the log of every container shows from now on. */
   print(line: string, { stream = 'stdout', time = new Date() }: { readonly stream?: 'stdout' | 'stderr'; readonly time?: Date } = {}): void {
     appendFileSync(containerLog(this.#layout.folder), `${time.toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`);

@@ -7,7 +7,7 @@
  * | none | Running as soon as it has a node |
  * | `slow` | Running after 3 s |
  * | `stuck` | stays Pending |
- * | `unpullable` | Pending, its containers wait with ImagePullBackOff |
+ * | `unpullable`, `unpulled`, `unnamable` | Pending, its containers wait with ImagePullBackOff, ErrImagePull, InvalidImageName |
  * | `fails` | Failed, exit code 1, without ever running |
  * | `exits` | Running, then Succeeded, exit code 0 |
  * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
@@ -122,6 +122,10 @@ phase: Running
   ];
 };
 
+const IMAGE_TROUBLE: Readonly<Record<string, readonly [reason: string, message: string]>> = {
+  unpullable: ['ImagePullBackOff', 'Back-off pulling image'], unpulled: ['ErrImagePull', 'not found'], unnamable: ['InvalidImageName', 'it can not be parsed'],
+};
+
 const podStages = (): readonly object[] => {
   const starting = [leaving('DoesNotExist'), phase('Pending')];
   const running = [leaving('DoesNotExist'), phase('Running')];
@@ -131,10 +135,10 @@ const podStages = (): readonly object[] => {
   const pod = (name: string, when: readonly object[], next: object, delayMs?: number): object =>
     stage({ name: `pod-${name}`, kind: 'Pod', when, next, ...(delayMs === undefined ? {} : { delayMs }) });
   return [
-    pod('up', [...starting, staged('NotIn', 'slow', 'stuck', 'unpullable', 'fails')], { statusTemplate: up }),
+    pod('up', [...starting, staged('NotIn', 'slow', 'stuck', ...Object.keys(IMAGE_TROUBLE), 'fails')], { statusTemplate: up }),
     pod('slow', [...starting, staged('In', 'slow')], { statusTemplate: up }, 3_000),
-    pod('unpullable', [...starting, staged('In', 'unpullable'), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
-      { statusTemplate: podStatus('Pending', 'waiting: { reason: ImagePullBackOff, message: "Back-off pulling image" }') }),
+    ...Object.entries(IMAGE_TROUBLE).map(([name, [reason, message]]) => pod(name, [...starting, staged('In', name), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
+      { statusTemplate: podStatus('Pending', `waiting: { reason: ${reason}, message: "${message}" }`) })),
     pod('fails', [...starting, staged('In', 'fails')], { statusTemplate: ended('Failed', 1, 'Error') }, 0),
     pod('exits', [...running, staged('In', 'exits')], { statusTemplate: ended('Succeeded', 0, 'Completed') }, 0),
     pod('crashes', [...running, staged('In', 'crashes')], { statusTemplate: ended('Failed', 137, 'OOMKilled') }, 1_000),

@@ -1,0 +1,88 @@
+import { NoPlace, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import type { Birth, InstanceRecord } from '../model/sandbox.ts';
+import type { ApiClient } from './api-client.ts';
+import { ApiRefused, isRefused } from './api-errors.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
+import { GROUP } from './resource.ts';
+import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
+
+export interface BirthsDeps {
+  readonly api: ApiClient;
+  readonly mirror: InstanceMirror;
+  readonly pods: PodSettings;
+}
+
+/** Makes instances: the record first, then the Pod that it owns. Each may be there already, from an earlier attempt. */
+export class Births {
+  readonly #deps: BirthsDeps;
+
+  constructor(deps: BirthsDeps) { this.#deps = deps; }
+
+  /** `may` throws where it may not go on. Rejects as `SandboxDriver.launch` does. */
+  async bear(birth: Birth, may: () => void): Promise<InstanceRecord> {
+    const { mirror } = this.#deps;
+    const { id, poolOwner: { namespace } } = birth.record;
+    may();
+    const stored = await this.#record(birth).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
+    if (stored.record.claim || mirror.pod(id)) return stored.record;
+    may();
+    await this.#pod(birth, stored.uid).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
+    return stored.record;
+  }
+
+  async #record({ record }: Birth): Promise<StoredSandbox> {
+    const { api, mirror } = this.#deps;
+    const { id, poolUid, poolOwner: { namespace } } = record;
+    const answer = await api.create(sandboxesPath(namespace), bornSandbox(record)).catch((error: unknown) => {
+      if (!isRefused(error, 409)) throw error;
+      return api.get(sandboxPath(namespace, id));
+    });
+    const stored = storedFrom(answer);
+    if (stored.record.poolUid !== poolUid) throw new Error('a record of its name is there that is not its own');
+    mirror.putSandbox(stored);
+    return stored;
+  }
+
+  async #pod(birth: Birth, ownerUid: string): Promise<void> {
+    const { api, mirror, pods } = this.#deps;
+    const { id, poolOwner: { namespace } } = birth.record;
+    try {
+      mirror.putPod(storedPodOf(await api.create(podsPath(namespace), podOf(birth, ownerUid, pods))));
+    } catch (error) {
+      const failure = error instanceof OutcomeUnknown ? error.cause : undefined;
+      if (!isRefused(error, 409) && !(failure instanceof ApiRefused)) throw error;
+      const found = await api.get(podPath(namespace, id)).catch((unread: unknown) => {
+        if (failure === undefined || !isRefused(unread, 404)) throw unread;
+        return undefined;
+      });
+      // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes with its record.
+      if (found === undefined) throw failure;
+      if (storedPodOf(found).ownerUid !== ownerUid) throw new Error('a Pod of its name is there that is not its own', { cause: error });
+    }
+  }
+
+  /** What a birth that the API server did not take means. */
+  async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
+    if (!(error instanceof ApiRefused)) return error;
+    if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
+    if (error.status === 404) return new NoPlace(`there is no namespace ${namespace} in which sandboxes can be made (${error.message})`, { cause: error });
+    if (error.status === BUSY) return new OutcomeUnknown(`the API server is busy: ${error.message}`, { cause: error });
+    if (error.status !== FORBIDDEN || await this.#mayCreate(namespace)) return error;
+    // Rights are bound in each namespace: where it is missing they are too.
+    return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, { cause: error });
+  }
+
+  /** Anybody may ask this. */
+  async #mayCreate(namespace: string): Promise<boolean> {
+    const review = {
+      apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: { namespace, verb: 'create', group: GROUP, resource: 'sandboxes' } },
+    };
+    const { status } = await this.#deps.api.create('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review) as { readonly status?: { readonly allowed?: boolean } };
+    return status?.allowed === true;
+  }
+}
+
+const BUSY = 429;
+const FORBIDDEN = 403;

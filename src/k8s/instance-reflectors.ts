@@ -1,0 +1,88 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { SharedReads } from '../model/shared-reads.ts';
+import type { ApiServer } from './api-client.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
+import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
+import { Reflector } from './reflector.ts';
+import { FORMAT, formatOf, POOL_LABEL, sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import { sharedValues } from './shared-values.ts';
+
+export interface InstanceReflectorsDeps {
+  readonly api: ApiServer;
+  readonly mirror: InstanceMirror;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Nothing can be in the Pod any more. */
+  readonly podGone: (uid: string) => void;
+  /** An object was written by a later version. */
+  readonly outdated: (problem: string) => void;
+}
+
+const CATCH_UP_MS = 5_000;
+
+/** Follows records, their Pods and the nodes of all, and tells the mirror. */
+export class InstanceReflectors {
+  readonly #deps: InstanceReflectorsDeps;
+  readonly #sandboxes: Reflector<StoredSandbox>;
+  readonly #pods: Reflector<StoredPod>;
+  readonly #nodes: Reflector<StoredNode>;
+  /** Shards that are taken over at the same time share one. */
+  readonly #catchUps: SharedReads<void>;
+
+  constructor(deps: InstanceReflectorsDeps) {
+    this.#deps = deps;
+    const { api, clock, log, mirror } = deps;
+    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log };
+    const share = sharedValues();
+    this.#sandboxes = new Reflector({
+      ...reflect, path: sandboxesPath(), trim: (object) => {
+        const format = formatOf(object);
+        if (format > FORMAT) deps.outdated(`sandboxes: one was written by a later version (format ${format})`);
+        return storedSandboxOf(object, share);
+      },
+      report: ({ type, record }) => { if (type === 'put') mirror.putSandbox(record); else mirror.dropSandbox(record.record.id, record.uid); },
+    });
+    this.#pods = new Reflector({
+      ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
+      report: ({ type, record }) => {
+        if (type === 'put') mirror.putPod(record);
+        else mirror.dropPod(record);
+        if (type === 'gone' || record.vitals.kind === 'gone') deps.podGone(record.uid);
+      },
+    });
+    this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, trim: storedNodeOf, report: ({ record }) => { mirror.nodeChanged(record.name); } });
+    this.#catchUps = new SharedReads({ clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
+  }
+
+  /** Resolves once all that stood at some moment is in the mirror, which reports from then on. */
+  async start(): Promise<void> {
+    for (const reflector of this.#all) reflector.start();
+    await Promise.all(this.#all.map((reflector) => reflector.synced()));
+    this.#deps.mirror.begin();
+  }
+
+  /** Resolves once everything that was written before this call has been reported. */
+  async caughtUp(): Promise<void> {
+    await this.#catchUps.read('');
+  }
+
+  /** Why the mirror can't be relied on. */
+  problems(): readonly string[] {
+    return [['sandboxes', this.#sandboxes.stale], ['Pods', this.#pods.stale], ['nodes', this.#nodes.stale]]
+      .flatMap(([kind, stale]) => (stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`]));
+  }
+
+  /** Why what runs on the node can't be relied on. */
+  nodeTrouble(name: string): string | undefined {
+    const node = this.#nodes.get(name);
+    return node ? node.trouble : UNKNOWN_NODE;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all.map((reflector) => reflector.stop()));
+  }
+
+  get #all(): readonly { start(): void; synced(): Promise<void>; stop(): Promise<void> }[] { return [this.#sandboxes, this.#pods, this.#nodes]; }
+}

@@ -1,0 +1,35 @@
+export const NODES_PATH = '/api/v1/nodes';
+
+/** As the mirror keeps a node. */
+export interface StoredNode {
+  readonly name: string;
+  /** Why what runs on it can't be relied on. */
+  readonly trouble: string | undefined;
+}
+
+interface NodeObject {
+  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
+  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string }[] };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }[] };
+}
+
+/** By it the cluster's autoscaler says that it is about to drain the node. */
+const DOOMED_TAINT = 'ToBeDeletedByClusterAutoscaler';
+const MOST_TEXT = 200;
+
+export const storedNodeOf = (object: unknown): StoredNode => {
+  const { metadata, spec, status } = object as NodeObject;
+  return { name: metadata.name, trouble: troubleOf({ metadata, ...(spec ? { spec } : {}), ...(status ? { status } : {}) }) };
+};
+
+/** What nobody has seen: it comes, or is gone. */
+export const UNKNOWN_NODE = 'its node is not there';
+
+const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined => {
+  if (metadata.deletionTimestamp !== undefined) return 'its node is being removed';
+  if (spec?.unschedulable === true) return 'its node is cordoned';
+  if (spec?.taints?.some(({ key }) => key === DOOMED_TAINT)) return 'its node is about to be removed';
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready?.status === 'True') return undefined;
+  return `its node is not ready: ${ready?.reason ?? 'it has not reported yet'}${ready?.message ? ` (${ready.message.slice(0, MOST_TEXT)})` : ''}`;
+};

@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import { PodDriver } from '../support/a-pod-driver.ts';
+import { STAGE_LABEL } from '../support/control-plane/kwok-config.ts';
+import { installCustomResources } from '../support/custom-resources.ts';
+import { eventually } from '../support/eventually.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+describe('what a node can suffer', function () {
+  this.timeout(60_000);
+  const controlPlane = onTheControlPlane();
+  let pods: PodDriver;
+
+  before(async () => {
+    await installCustomResources(controlPlane());
+    pods = await PodDriver.watching(controlPlane(), await controlPlane().namespace());
+  });
+  after(() => pods.close());
+
+  const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args);
+  const nodeOf = (id: string): Promise<string> => kubectl('get', 'pod', id, '-n', pods.namespace, '-o', 'jsonpath={.spec.nodeName}');
+  const last = (id: string) => pods.log.of(id).at(-1);
+  const isUnavailable = (id: string, reason: string): Promise<void> => eventually(() => {
+    const vitals = last(id)?.vitals;
+    return vitals?.kind === 'unavailable' && vitals.reason.includes(reason);
+  }, `unavailable: ${reason}`, 20_000);
+  const isAvailable = (id: string): Promise<void> => eventually(() => last(id)?.vitals.kind === 'available', 'available again', 20_000);
+
+  it('makes what idles there unavailable while it is cordoned, and what runs there too, which runs on', async () => {
+    const idle = await pods.launched();
+    const node = await nodeOf(idle.id);
+    await kubectl('cordon', node);
+    await isUnavailable(idle.id, 'its node is cordoned');
+    expect((await pods.driver.idle(idle.poolUid, pods.namespace)).map(({ id }) => id)).to.not.include(idle.id);
+    expect(last(idle.id)?.record?.state).to.equal('idle');
+    await kubectl('uncordon', node);
+    await isAvailable(idle.id);
+  });
+
+  it('makes them unavailable while it is not ready', async () => {
+    const idle = await pods.launched();
+    const node = await nodeOf(idle.id);
+    await kubectl('label', 'node', node, `${STAGE_LABEL}=unready`);
+    await isUnavailable(idle.id, 'its node is not ready: Kwok');
+    await kubectl('label', 'node', node, `${STAGE_LABEL}-`);
+    await isAvailable(idle.id);
+  });
+
+  it('ends them when it is drained: what was claimed is killed, what idled is gone', async () => {
+    const [idle, claimed] = [await pods.launched(), await pods.claimed()];
+    const nodes = [...new Set(await Promise.all([nodeOf(idle.id), nodeOf(claimed.id)]))];
+    await kubectl('drain', ...nodes, '--force', `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`, '--timeout=30s');
+    for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 20_000);
+    await kubectl('uncordon', ...nodes);
+    expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({ reason: 'killed', exitCode: null });
+  });
+
+  it('makes them unavailable when it is removed', async () => {
+    const name = 'node-of-this-test';
+    await controlPlane().addNode(name);
+    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
+    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((node) => node !== name);
+    await kubectl('cordon', ...others);
+    const idle = await pods.launched().finally(() => kubectl('uncordon', ...others));
+    expect(await nodeOf(idle.id)).to.equal(name);
+    await kubectl('delete', 'node', name);
+    await isUnavailable(idle.id, 'its node is not there');
+  });
+});
