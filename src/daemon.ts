@@ -19,7 +19,7 @@ import { renderDefinition } from './model/render-definition.ts';
 import type { Caller } from './model/tenant.ts';
 import { namespaceOf } from './namespaces.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
-import { authenticate } from './operations/authenticate.ts';
+import { authentication } from './operations/authenticate.ts';
 import { claimedUnder, claimSandbox } from './operations/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from './operations/create-api-key.ts';
 import { createdPoolUnder, createPool } from './operations/create-pool.ts';
@@ -57,7 +57,7 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
   const life = { started: false, stopping: false };
   const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
-  const clients = clientsOf({ operations, clock, log, trustedProxies: config.trustedProxies });
+  const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
@@ -125,7 +125,7 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
   };
   return {
-    authenticate: authenticate(keys),
+    ...authentication(keys),
     createApiKey: createApiKey(keys),
     createApiKeyForTenant: createApiKeyForTenant(keys),
     listApiKeys: listApiKeys(keys),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../contracts/clock.ts';
+import type { RateLimits } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { Refusal, tooManyBadKeys } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
@@ -8,7 +9,8 @@ import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
 
 export interface ClientsDeps {
-  readonly operations: Pick<Operations, 'authenticate'>;
+  readonly operations: Pick<Operations, 'authenticate' | 'authenticateAfresh'>;
+  readonly limits: RateLimits;
   readonly clock: Clock;
   readonly log: Log;
   /** Addresses and CIDR ranges whose forwarding headers count. */
@@ -19,16 +21,33 @@ export interface ClientsDeps {
 export interface Clients extends ClientAddresses {
   /**
    * The caller behind the request's API key. Refuses a rejected one with INVALID_API_KEY, and past 20 of them a minute from
-   * one address with RATE_LIMITED. A good key goes on whatever else came from its address.
+   * one address with RATE_LIMITED. A good key goes on whatever else came from its address. At once, unless the key is not known here.
    */
-  readonly authenticate: (request: IncomingMessage) => Caller;
+  readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
   /** Of a request that goes on: its key may have been revoked, or have expired. */
   readonly hasGoodKey: (request: IncomingMessage) => boolean;
 }
 
-export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: ClientsDeps): Clients => {
+export const clientsOf = ({ operations, clock, limits, log, trustedProxies = [] }: ClientsDeps): Clients => {
   const addresses = clientAddresses(trustedProxies);
-  const badKeys = new BadKeys(clock);
+  const badKeys = new BadKeys({ clock, limits });
+  const tooMany = (address: string, waitSeconds: number): Refusal => {
+    log.debug({ address }, 'too many rejected keys');
+    return tooManyBadKeys(waitSeconds);
+  };
+  /** For a key that is not good as far as is known here; nothing is looked up for an address that must wait. */
+  const again = async (request: IncomingMessage): Promise<Caller> => {
+    const address = addresses.of(request);
+    const waitSeconds = badKeys.waitOf(address);
+    if (waitSeconds > 0) throw tooMany(address, waitSeconds);
+    try {
+      return await operations.authenticateAfresh(keyOf(request));
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      const retryAfter = await badKeys.note(address);
+      throw retryAfter === 0 ? error : tooMany(address, retryAfter);
+    }
+  };
   return {
     ...addresses,
     hasGoodKey: (request) => {
@@ -43,16 +62,14 @@ export const clientsOf = ({ operations, clock, log, trustedProxies = [] }: Clien
       try {
         return operations.authenticate(keyOf(request));
       } catch (error) {
-        if (!(error instanceof Refusal) || error.code !== 'INVALID_API_KEY') throw error;
-        const address = addresses.of(request);
-        const retryAfter = badKeys.note(address);
-        if (retryAfter === 0) throw error;
-        log.debug({ address }, 'too many rejected keys');
-        throw tooManyBadKeys(retryAfter);
+        if (!isRejected(error)) throw error;
+        return again(request);
       }
     },
   };
 };
+
+const isRejected = (error: unknown): boolean => error instanceof Refusal && error.code === 'INVALID_API_KEY';
 
 const keyOf = ({ headers }: IncomingMessage): string | undefined => {
   const key = headers['service-api-key'];

@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
-import type { Operations } from '../operations/operations.ts';
+import type { Caller } from '../model/tenant.ts';
+import type { OpenEndpoint, Operations } from '../operations/operations.ts';
 import type { Clients } from './clients.ts';
 import { errorAnswer } from './error-table.ts';
 import { exchange, hasBody } from './gateway-exchange.ts';
@@ -50,7 +51,8 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     const seen = { requestId, method: (request.method ?? '').slice(0, 32), target, startedAt: deps.clock.now() };
     unhurried.add(request.socket);
     try {
-      const endpoint = open(deps, { request, target, stopping });
+      const opened = open(deps, { request, target, stopping });
+      const endpoint = opened instanceof Promise ? await opened : opened;
       try {
         await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients });
       } finally {
@@ -75,22 +77,35 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     response.shouldKeepAlive = false;
     response.assignSocket(request.socket);
     response.once('finish', () => request.socket.destroySoon());
-    try {
-      const endpoint = open(deps, { request, target, stopping: false });
-      upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients })
-        .then((status) => note(deps, seen, status), refused)
-        .finally(() => endpoint.close());
-    } catch (error) {
-      refused(error);
-    }
+    const relayed = async (): Promise<void> => {
+      const opened = open(deps, { request, target, stopping: false });
+      const endpoint = opened instanceof Promise ? await opened : opened;
+      try {
+        note(deps, seen, await upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients }));
+      } finally {
+        endpoint.close();
+      }
+    };
+    relayed().catch(refused);
   };
 
   return { takes: (request) => readTarget(request.url ?? '') !== undefined, answer, upgrade, stop: () => agent.destroy() };
 };
 
-const open = ({ operations, clients, clusterId }: GatewayDeps, { request, target, stopping }: { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined; readonly stopping: boolean }) => {
+interface Asked { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined }
+
+/** At once where the key is known here: what follows the head must not be read before a refusal. */
+const open = (deps: GatewayDeps, { stopping, ...asked }: Asked & { readonly stopping: boolean }): OpenEndpoint | Promise<OpenEndpoint> => {
   if (stopping) throw unavailable('the daemon is stopping');
-  const caller = clients.authenticate(request);
+  const caller = deps.clients.authenticate(asked.request);
+  if (!(caller instanceof Promise)) return openFor(caller, deps, asked);
+  return caller.then((known) => {
+    if (asked.request.socket.destroyed) throw new ClientGone('the client left');
+    return openFor(known, deps, asked);
+  });
+};
+
+const openFor = (caller: Caller, { operations, clusterId }: GatewayDeps, { request, target }: Asked): OpenEndpoint => {
   const { sandboxId, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
+import type { RateLimits } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { invalidArgument } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
@@ -50,7 +51,7 @@ export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
-  readonly requests: AppDeps['requests'];
+  readonly requests: AppDeps['requests'] & RateLimits;
   readonly limits?: Partial<HttpLimits>;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
@@ -82,7 +83,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const inFlight = new InFlight();
   const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
-  const clients = deps.clients ?? clientsOf(deps);
+  const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
   const gate = new InFlightGate(limits.maxInFlight);
   const overload = new Overload(gate, limits);
   const handle = createApp({

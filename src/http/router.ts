@@ -64,7 +64,8 @@ interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => r
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
-  const caller = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
+  const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
+  const caller = authorized instanceof Promise ? await authorized : authorized;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
@@ -149,8 +150,13 @@ const bodyOf = async ({ warningsOf }: ServedRoute, { arriving }: RouterDeps, con
   return body;
 };
 
-const authorize = (row: Route, clients: Clients, context: Context): Caller => {
+/** At once where the key is known here. */
+const authorize = (row: Route, clients: Clients, context: Context): Caller | Promise<Caller> => {
   const caller = clients.authenticate(context.req);
+  return caller instanceof Promise ? caller.then((known) => admit(row, known, context)) : admit(row, caller, context);
+};
+
+const admit = (row: Route, caller: Caller, context: Context): Caller => {
   context.state.caller = caller;
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;

@@ -6,7 +6,7 @@ import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
-import { Refusal } from '../model/refusals.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
 import type { Page, PageRequest } from './views.ts';
@@ -49,6 +49,8 @@ export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buff
 const MAX_KEYS_PER_TENANT = 1_000;
 /** Keys that the daemon keeps in memory, about 0.7 KB each. */
 const MAX_KEYS = 100_000;
+/** Requests that wait for a key to be looked up. */
+const MOST_LOOKED_UP = 256;
 /** Removed ones, of which a late word may still come. */
 const MOST_REMOVED = 10_000;
 
@@ -67,6 +69,7 @@ export class ApiKeyMirror {
 
   readonly #removed = new RecentSet(MOST_REMOVED);
   readonly #reads: SharedReads<ApiKeyRecord>;
+  #lookingUp = 0;
 
   constructor(deps: { readonly apiKeys: Records<ApiKeyRecord>; readonly clock: Clock }) {
     this.#store = deps.apiKeys;
@@ -133,8 +136,15 @@ export class ApiKeyMirror {
 
   /** Reads a key that the mirror doesn't show yet; at most once in 250 ms for all who bring it. */
   async lookUp(keyId: string): Promise<void> {
-    const record = await this.#reads.read(keyId);
-    if (record) this.#add(record);
+    if (this.#removed.has(keyId)) return;
+    if (this.#lookingUp >= MOST_LOOKED_UP) throw unavailable('too many keys are being looked up; try again');
+    this.#lookingUp += 1;
+    try {
+      const record = await this.#reads.read(keyId);
+      if (record) this.#add(record);
+    } finally {
+      this.#lookingUp -= 1;
+    }
   }
 
   #add(record: ApiKeyRecord): void {

@@ -5,6 +5,7 @@ import { parseApiKey } from '../model/api-key-text.ts';
 import { apiKeyRequired, invalidApiKey } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import { secretMatches, type ApiKeyMirror } from './api-keys.ts';
+import type { Operations } from './operations.ts';
 
 export interface AuthenticateDeps {
   readonly apiKeys: ApiKeyMirror;
@@ -14,6 +15,20 @@ export interface AuthenticateDeps {
 
 /** Keys that were found good lately, and need not be taken apart again. */
 const MOST_REMEMBERED = 10_000;
+
+/** The two ways to know a caller. */
+export const authentication = (deps: AuthenticateDeps): Pick<Operations, 'authenticate' | 'authenticateAfresh'> => {
+  const known = authenticate(deps);
+  return {
+    authenticate: known,
+    authenticateAfresh: async (key) => {
+      const text = key === undefined ? undefined : parseApiKey(key);
+      // One that is known and not good gets no better by reading it.
+      if (text && !deps.apiKeys.find(text.keyId)) await deps.apiKeys.lookUp(text.keyId);
+      return known(key);
+    },
+  };
+};
 
 /**
  * The caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is not good: malformed, unknown,

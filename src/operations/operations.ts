@@ -12,6 +12,8 @@ import type { Page, PageRequest, PoolView, SandboxDetailView, SandboxView } from
 export interface Operations {
   /** The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
   readonly authenticate: (key: string | undefined) => Caller;
+  /** The same for one that was refused: another replica may have made it a moment ago. */
+  readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
   /** For `/admin`: the key of any team and user; they default to the caller's. */
   readonly createApiKeyForTenant: (caller: Caller, request: AdminApiKeyRequest) => Promise<IssuedApiKey>;

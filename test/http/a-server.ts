@@ -31,7 +31,7 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
     stranger: await operations.key('red', 'eve'), admin: await operations.key('ops', 'root', 'admin'),
   };
   const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log),
-    clients: clientsOf({ operations, clock: operations.clock, log: recording(log), trustedProxies }), ...given,
+    clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: recording(log), trustedProxies }), ...given,
   });
   const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { BadKeys } from '../../src/http/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { authenticate } from '../../src/operations/authenticate.ts';
-import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
+import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -47,6 +48,27 @@ describe('rejected API keys', () => {
     await behind.stop();
   });
 
+  it('that another replica made a moment ago are good at once', async () => {
+    const mirror = new ApiKeyMirror({ apiKeys: server.operations.keyRecords, clock: new TestClock() });
+    const { record, apiKey } = mintApiKey({ tenant: { namespace: 'team-blue', team: 'blue', user: 'ada' }, role: 'user', shortName: 'made-there', description: '', issuedAt: 0, expiresAt: Number.MAX_SAFE_INTEGER }, Buffer.alloc(32, 7));
+    await mirror.create(record);
+    server.operations.keyRecords.reads = 0;
+
+    const answers = await Promise.all(Array.from({ length: 8 }, () => server.anyone.get('/sandboxes', { key: apiKey })));
+    expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 200));
+    expect(server.operations.keyRecords.reads).to.be.within(1, 2);
+    expect((await server.anyone.get('/sandboxes', { key: apiKey })).status).to.equal(200);
+    expect(server.operations.keyRecords.reads).to.be.within(1, 2);
+  });
+
+  it('are not looked up for an address that has to wait', async () => {
+    for (let n = 0; n < 21; n += 1) await server.anyone.get('/sandboxes', { key: unknown });
+    server.operations.keyRecords.reads = 0;
+
+    expect((await server.anyone.get('/sandboxes', { key: formatApiKey({ keyId: 'cccccccccccccccc', secret: 'd'.repeat(43) }) })).status).to.equal(429);
+    expect(server.operations.keyRecords.reads).to.equal(0);
+  });
+
   it('are not looked up where their checksum is wrong', () => {
     const mirror = new ApiKeyMirror({ apiKeys: new MemoryApiKeys(), clock: new TestClock() });
     const asked: string[] = [];
@@ -61,14 +83,27 @@ describe('rejected API keys', () => {
     expect(asked).to.deep.equal(['aaaaaaaaaaaaaaaa']);
   });
 
-  it('of ever new addresses push out the oldest window', () => {
+  it('of ever new addresses push out the oldest window', async () => {
     const clock = new TestClock();
-    const badKeys = new BadKeys(clock);
-    for (let n = 0; n < 20; n += 1) badKeys.note('198.51.100.1');
-    for (let n = 0; n < 9_999; n += 1) badKeys.note(`2001:db8:${n.toString(16)}::1`);
-    expect(badKeys.note('198.51.100.1')).to.equal(60);
-    badKeys.note('2001:db8:ffff::1');
+    const badKeys = new BadKeys({ clock, limits: aCoordination(clock) });
+    for (let n = 0; n < 20; n += 1) await badKeys.note('198.51.100.1');
+    for (let n = 0; n < 9_999; n += 1) await badKeys.note(`2001:db8:${n.toString(16)}::1`);
+    expect(await badKeys.note('198.51.100.1')).to.equal(60);
+    expect(badKeys.waitOf('198.51.100.1')).to.equal(60);
+    await badKeys.note('2001:db8:ffff::1');
 
-    expect(badKeys.note('198.51.100.1')).to.equal(0);
+    expect(await badKeys.note('198.51.100.1')).to.equal(0);
+  });
+
+  it('are counted on all replicas together', async () => {
+    const clock = new TestClock();
+    const limits = aCoordination(clock);
+    const [one, other] = [new BadKeys({ clock, limits }), new BadKeys({ clock, limits })];
+    for (let n = 0; n < 20; n += 1) await (n % 2 === 0 ? one : other).note('198.51.100.1');
+
+    expect(await other.note('198.51.100.1')).to.equal(60);
+    expect([one.waitOf('198.51.100.1'), other.waitOf('198.51.100.1')]).to.deep.equal([0, 60]);
+    clock.advance(60_000);
+    expect(other.waitOf('198.51.100.1')).to.equal(0);
   });
 });

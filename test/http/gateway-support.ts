@@ -21,7 +21,7 @@ export interface GatewayUnderTest extends TestServer {
 
 export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
-  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
+  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };
   const key = await operations.key('blue', 'ada');

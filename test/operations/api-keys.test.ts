@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
-import { authenticate } from '../../src/operations/authenticate.ts';
+import { authenticate, authentication } from '../../src/operations/authenticate.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { rejection } from '../support/rejection.ts';
 
@@ -84,5 +85,69 @@ describe('API keys', () => {
     clock.time += 1;
     await mirror.create(minted().record);
     expect([mirror.size, store.records.size]).to.deep.equal([1_000, 1_000]);
+  });
+
+  describe('of two replicas', () => {
+    const other = async (follows: boolean) => {
+      const apiKeys = new ApiKeyMirror({ apiKeys: store, clock });
+      if (follows) await apiKeys.start();
+      return { apiKeys, ...authentication({ apiKeys, pepper: PEPPER, clock }) };
+    };
+
+    it('are good on the other before its mirror shows them, by one read for all', async () => {
+      const { authenticate: known, authenticateAfresh } = await other(false);
+      const { apiKey, record } = minted();
+      await mirror.create(record);
+      store.reads = 0;
+
+      expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
+      const callers = await Promise.all(Array.from({ length: 16 }, () => authenticateAfresh(apiKey)));
+
+      expect(new Set(callers.map(({ keyId }) => keyId))).to.deep.equal(new Set([record.keyId]));
+      expect(store.reads).to.equal(1);
+      expect(known(apiKey).keyId).to.equal(record.keyId);
+    });
+
+    it('are refused on both once one has revoked them, also by a read that was late', async () => {
+      const { apiKeys, authenticate: known, authenticateAfresh } = await other(true);
+      const { apiKey, record } = minted();
+      const created = await mirror.create(record);
+      expect(known(apiKey).keyId).to.equal(record.keyId);
+
+      await mirror.remove(created);
+
+      expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
+      store.get = async () => created; // as it stood before
+      expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      expect(apiKeys.find(record.keyId)).to.equal(undefined);
+    });
+
+    it('are not looked up where their checksum, their secret or their time is wrong', async () => {
+      const { authenticateAfresh } = await other(true);
+      const { apiKey, record } = minted();
+      await mirror.create(record);
+      store.reads = 0;
+      const wrongSecret = formatApiKey({ keyId: record.keyId, secret: 'c'.repeat(43) });
+      for (const key of ['x', `${apiKey}x`, wrongSecret]) expect(await rejection(authenticateAfresh(key)), key).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      clock.time += 1_000;
+      expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+
+      expect(store.reads).to.equal(0);
+      expect(await rejection(authenticateAfresh(undefined))).to.be.instanceOf(Refusal).with.property('code', 'API_KEY_REQUIRED');
+    });
+
+    it('are looked up by so many at once, and no more', async () => {
+      const { authenticateAfresh } = await other(false);
+      let answer = (): void => undefined;
+      const held = new Promise<undefined>((resolve) => { answer = () => resolve(undefined); });
+      store.get = () => held;
+      const key = (n: number): string => formatApiKey({ keyId: String(n).padStart(16, '0'), secret: 'c'.repeat(43) });
+      const waiting = Array.from({ length: 256 }, (_, n) => rejection(authenticateAfresh(key(n))));
+
+      expect(await rejection(authenticateAfresh(key(999)))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+      answer();
+      await Promise.all(waiting);
+      expect(await rejection(authenticateAfresh(key(999)))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+    });
   });
 });

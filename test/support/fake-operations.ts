@@ -12,7 +12,7 @@ import {
 } from '../../src/model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
-import { authenticate } from '../../src/operations/authenticate.ts';
+import { authentication } from '../../src/operations/authenticate.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
 import type { Operations, Readiness, ShardReport, SandboxFilter } from '../../src/operations/operations.ts';
@@ -50,7 +50,7 @@ export class FakeOperations implements Operations {
   lastFilter: SandboxFilter | undefined;
   runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
-  readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: this.clock });
+  readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: { now: () => this.clock.now(), at: (_moment, due) => { setImmediate(due); return () => undefined; } } });
   readonly #keyDeps = {
     apiKeys: this.#mirror, pepper: this.#pepper, clock: this.clock,
     namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, coordination: { expectUse: () => undefined },
@@ -67,7 +67,9 @@ export class FakeOperations implements Operations {
     return apiKey;
   }
 
-  readonly authenticate = authenticate(this.#keyDeps);
+  readonly #authentication = authentication(this.#keyDeps);
+  readonly authenticate = this.#authentication.authenticate;
+  readonly authenticateAfresh = this.#authentication.authenticateAfresh;
   readonly createApiKey = createApiKey(this.#keyDeps);
   readonly createApiKeyForTenant = createApiKeyForTenant(this.#keyDeps);
   readonly listApiKeys = listApiKeys(this.#keyDeps);
