@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { Balancer } from '../support/balancer.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { aPodTemplate, Replicas } from '../support/replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+describe('a rolling restart', function () {
+  this.timeout(180_000);
+  const controlPlane = onTheControlPlane();
+  let redis: TestRedis;
+  let replicas: Replicas;
+  let balancer: Balancer;
+
+  before(async () => {
+    redis = await startRedis();
+    // Longer than a balancer takes to see that a replica leaves, on a machine that does other things too.
+    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, env: { SANDPOOL_SHUTDOWN_DELAY: '3s' } });
+    balancer = new Balancer(replicas.list.map(({ port }) => port));
+    await balancer.start();
+  });
+  after(async () => {
+    await balancer?.stop();
+    await replicas?.stop();
+    await redis?.stop();
+  });
+
+  it('of all replicas, one after the other, is not noticed by clients behind a balancer that keep their connections', async () => {
+    await controlPlane().apply(aPodTemplate('rolling'));
+    const key = await replicas.tenant('rolling', 'rosa');
+    const clients = Array.from({ length: 4 }, () => new HttpClient(balancer.port, key));
+    await eventually(async () => (await clients[0]?.post('/sandboxpools', { name: 'p', templateName: 'rolling', replicas: 1 }))?.status === 201, 'a pool is made');
+    let over = false;
+    let answered = 0;
+    const asking = clients.map(async (client) => {
+      const other: unknown[] = [];
+      while (!over) {
+        const { status, text } = await client.get('/sandboxpools/p').catch((error: unknown) => ({ status: 0, text: String(error) }));
+        if (status === 200) answered += 1;
+        else other.push([status, text]);
+        await new Promise((resolve) => { setTimeout(resolve, 50); });
+      }
+      client.close();
+      return other;
+    });
+
+    for (const replica of replicas.list) {
+      expect(await replica.stop()).to.equal(0);
+      await replica.start();
+      await eventually(() => balancer.ready.length === 3, 'the balancer sees all three', 30_000);
+    }
+    over = true;
+
+    expect((await Promise.all(asking)).flat()).to.deep.equal([]);
+    expect(answered).to.be.above(50);
+  });
+});
