@@ -3,7 +3,7 @@ import { expectAll, type Load } from './load.ts';
 import type { LoadResult } from './load-protocol.ts';
 import { pause } from './process-facts.ts';
 
-const FILL_DEADLINE_MS = 90_000;
+const FILL_DEADLINE_MS = 240_000;
 const LOOK_EVERY_MS = 10;
 const [FIRST_LOOK_MS, LEAST_PAUSE_MS, MOST_PAUSE_MS] = [100, 4, 1_000];
 const DELETES_IN_FLIGHT = 16;
@@ -49,6 +49,17 @@ export class Service {
       if (tookMs > FILL_DEADLINE_MS) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
       const restMs = idle === 0 ? FIRST_LOOK_MS : (tookMs * (count - idle)) / idle;
       await pause(Math.min(Math.max(restMs / 2, LEAST_PAUSE_MS), MOST_PAUSE_MS));
+    }
+  }
+
+  /** Resolves when the pool has neither idle nor starting ones. */
+  async untilNone(name: string): Promise<void> {
+    const deadline = performance.now() + FILL_DEADLINE_MS;
+    for (;;) {
+      const { template: { status } } = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
+      if (Object.values(status).every((count) => typeof count !== 'number' || count === 0)) return;
+      if (performance.now() > deadline) throw new Error(`the pool does not empty: ${JSON.stringify(status)}`);
+      await pause(LOOK_EVERY_MS);
     }
   }
 

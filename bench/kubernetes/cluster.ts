@@ -36,43 +36,54 @@ export interface BenchReplicas {
   readonly services: readonly Service[];
   readonly first: { readonly replica: Replica; readonly service: Service; readonly pid: number };
   readonly tenantNamespace: string;
+  readonly tenantKey: string;
 }
 
 export const onACluster = (name: string, about: string, measure: (cluster: BenchCluster) => Promise<readonly Measure[]>): Figure => ({
   name, about,
   run: async (bench) => {
-    const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true })]);
-    const raw = new RawClient();
-    const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
-    const end = async (): Promise<void> => { for (const each of ends.splice(0)) await each().catch((error: unknown) => { bench.say(`not ended: ${String(error)}`); }); };
-    living.add(end);
+    const cluster = await startCluster(bench);
     try {
-      await installCustomResources(controlPlane);
-      const namespace = await controlPlane.namespace('bench-raw');
-      await controlPlane.apply([...rawKind(), aPodTemplate(TEMPLATE)]);
-      await controlPlane.kubectl('wait', '--for=condition=established', '--timeout=30s', `crd/sandboxes.${RAW_GROUP}`);
-      await eventually(async () => (await controlPlane.kubectlAs('admin', ['get', `sandboxes.${RAW_GROUP}`, '-A'])).exitCode === 0, 'the raw kind is served');
-      await raw.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool') });
-      return await measure({
-        bench, controlPlane, redis, raw, namespace,
-        startReplicas: async (count, env = {}) => {
-          const replicas = await Replicas.start({ cluster: controlPlane, redis: redis.settings, count, env: { ...SETTINGS, ...env } });
-          ends.unshift(() => replicas.stop());
-          const key = await replicas.tenant('bench', 'bench');
-          const services = replicas.list.map(({ port }) => new Service(port, key, bench.load));
-          ends.unshift(async () => { await Promise.all(services.map((each) => each.close().catch(() => undefined))); });
-          const [service] = services;
-          const replica = replicas.replica(0);
-          if (!service || replica.pid === undefined) throw new Error('no replica runs');
-          return { replicas, services, first: { replica, service, pid: replica.pid }, tenantNamespace: replicas.namespaceOf('bench') };
-        },
-      });
+      return await measure(cluster);
     } finally {
-      await end();
-      living.delete(end);
+      await cluster.end();
     }
   },
 });
+
+export const startCluster = async (bench: Bench): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
+  const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true })]);
+  const raw = new RawClient();
+  const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
+  const end = async (): Promise<void> => {
+    living.delete(end);
+    for (const each of ends.splice(0)) await each().catch((error: unknown) => { bench.say(`not ended: ${String(error)}`); });
+  };
+  living.add(end);
+  try {
+    await installCustomResources(controlPlane);
+    const namespace = await controlPlane.namespace('bench-raw');
+    await controlPlane.apply([...rawKind(), aPodTemplate(TEMPLATE)]);
+    await controlPlane.kubectl('wait', '--for=condition=established', '--timeout=30s', `crd/sandboxes.${RAW_GROUP}`);
+    await eventually(async () => (await controlPlane.kubectlAs('admin', ['get', `sandboxes.${RAW_GROUP}`, '-A'])).exitCode === 0, 'the raw kind is served');
+    await raw.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool') });
+    const startReplicas: BenchCluster['startReplicas'] = async (count, env = {}) => {
+      const replicas = await Replicas.start({ cluster: controlPlane, redis: redis.settings, count, env: { ...SETTINGS, ...env } });
+      ends.unshift(() => replicas.stop());
+      const key = await replicas.tenant('bench', 'bench');
+      const services = replicas.list.map(({ port }) => new Service(port, key, bench.load));
+      ends.unshift(async () => { await Promise.all(services.map((each) => each.close().catch(() => undefined))); });
+      const [service] = services;
+      const replica = replicas.replica(0);
+      if (!service || replica.pid === undefined) throw new Error('no replica runs');
+      return { replicas, services, first: { replica, service, pid: replica.pid }, tenantNamespace: replicas.namespaceOf('bench'), tenantKey: key };
+    };
+    return { bench, controlPlane, redis, raw, namespace, startReplicas, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+};
 
 const living = new Set<() => Promise<void>>();
 
@@ -95,6 +106,11 @@ export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>)
 
 /** etcd and the API server are never quite still. */
 const CALM_SHARE = 0.15;
+
+/** Resolves once each replica shows so many idle ones of the pool. */
+export const untilIdleOnAll = async (services: readonly Service[], pool: string, count: number): Promise<void> => {
+  for (const service of services) await service.untilIdle(pool, count);
+};
 
 /** A copy of our record's kind that no replica watches, and the right to write it for whom the daemon is. */
 const rawKind = (): readonly object[] => {

@@ -2,6 +2,7 @@ import { apiServer, type ApiClient } from '../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import type { LoadOrder } from '../load-protocol.ts';
 import { until } from '../schedule.ts';
+import { makeIdle } from './idle-instances.ts';
 import { inParallel } from './in-parallel.ts';
 import { RawPods } from './raw-pods.ts';
 import type { RawAnswer, RawOrder, RawResult } from './raw-protocol.ts';
@@ -18,7 +19,7 @@ const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undef
 
 const carryOut = async (order: RawOrder): Promise<RawResult> => {
   if (order.kind === 'open') {
-    api = apiServer({ access: await readClusterAccess({ kubeconfig: order.kubeconfig }, QUIET), version: 'bench' }).lane('claims');
+    api = await clientOf(order.kubeconfig);
     return NOTHING;
   }
   const client = has(api);
@@ -29,6 +30,9 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
     case 'make pods':
       pods = await RawPods.make(client, order.namespace, order.count);
       return NOTHING;
+    case 'make idle':
+      await makeIdle(client, await clientOf(order.adminKubeconfig), order);
+      return NOTHING;
     case 'give back':
       await records?.giveBack(client);
       return NOTHING;
@@ -37,6 +41,8 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
     case 'fill': return await timed(1, { kind: 'closed', inFlight: 1 }, () => RawPods.fill(client, order));
   }
 };
+
+const clientOf = async (kubeconfig: string): Promise<ApiClient> => apiServer({ access: await readClusterAccess({ kubeconfig }, QUIET), version: 'bench' }).lane('claims');
 
 const put = async (client: ApiClient): Promise<void> => {
   const { path, body, done } = has(records).next();

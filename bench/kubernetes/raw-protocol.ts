@@ -9,6 +9,8 @@ export type RawOrder =
   | { readonly kind: 'give back' }
   /** `put`: claims a record each. `patch`: claims a Pod each, by its labels. */
   | { readonly kind: 'claim'; readonly by: 'put' | 'patch'; readonly count: number; readonly mode: LoadOrder['mode'] }
+  /** Idle instances of a pool, given as the API server has it. */
+  | { readonly kind: 'make idle'; readonly adminKubeconfig: string; readonly pool: unknown; readonly count: number }
   /** A paged list of both kinds. */
   | { readonly kind: 'list' }
   /** Creates Pods, and waits until all run. */
