@@ -56,7 +56,7 @@ const open = async ({ kubeconfig, redisPort, namespace, count }: Extract<BareOrd
 
 const claim = async (): Promise<unknown> => {
   if (!parts) throw new Error('it is not open');
-  const { path, body, done } = parts.records.next();
+  const { path, body, done } = parts.records.next({ lean: false });
   if (await parts.redis.evalsha(parts.seat, 1, 'bench:seats', path, 1_000_000) !== 'ok') throw new Error('no seat');
   const answer = await parts.pool.request({ method: 'PUT', path, headers: { 'content-type': 'application/json', accept: 'application/json', authorization: parts.authorization }, body: JSON.stringify(body) });
   const record: unknown = JSON.parse(await answer.body.text());

@@ -6,9 +6,9 @@ import { median, quantile } from '../statistics.ts';
 import { Bare } from './bare.ts';
 import { calm, createPool, type BenchCluster } from './cluster.ts';
 
-export const SIDES = ['ours', 'put', 'patch', 'bare'] as const;
+export const SIDES = ['ours', 'put', 'lean put', 'patch', 'bare'] as const;
 /**
- * A claim over REST; one raw PUT of such a record; one raw PATCH of a Pod; a bare server that counts a seat in Redis and puts
+ * A claim over REST; one raw PUT of such a record; the same without the list of who wrote which field, as the product puts it; one raw PATCH of a Pod; a bare server that counts a seat in Redis and puts
  * a record.
  */
 export type Side = (typeof SIDES)[number];
@@ -35,7 +35,7 @@ const POOL = 'bench';
 export const claimInTurn = async (cluster: BenchCluster, { slices, slice, mode }: ClaimTerms): Promise<readonly Readonly<Record<Side, Part>>[]> => {
   const { bench, raw, startReplicas } = cluster;
   const { first: { service, pid } } = await startReplicas(1);
-  await raw.ask({ kind: 'make records', namespace: cluster.namespace, count: slices * slice });
+  await raw.ask({ kind: 'make records', namespace: cluster.namespace, count: 2 * slices * slice });
   await raw.ask({ kind: 'make pods', namespace: cluster.namespace, count: PODS });
   const bare = await Bare.start(cluster, slices * slice);
   await createPool(service, POOL, slices * slice);
@@ -53,11 +53,12 @@ export const claimInTurn = async (cluster: BenchCluster, { slices, slice, mode }
       return part;
     },
     put: async () => ({ ...await raw.ask({ kind: 'claim', by: 'put', count: slice, mode }), cpuMs: 0 }),
+    'lean put': async () => ({ ...await raw.ask({ kind: 'claim', by: 'lean put', count: slice, mode }), cpuMs: 0 }),
     patch: async () => ({ ...await raw.ask({ kind: 'claim', by: 'patch', count: slice, mode }), cpuMs: 0 }),
     bare: () => load(bare, bare.asks(slice)),
   };
   const round = async (turn: number): Promise<Record<Side, Part>> => {
-    const parts: Record<Side, Part[]> = { ours: [], put: [], patch: [], bare: [] };
+    const parts: Record<Side, Part[]> = { ours: [], put: [], 'lean put': [], patch: [], bare: [] };
     await service.untilIdle(POOL, slices * slice);
     await calm(cluster);
     for (let n = 0; n < slices; n += 1) {
@@ -67,7 +68,7 @@ export const claimInTurn = async (cluster: BenchCluster, { slices, slice, mode }
     claimed = [];
     await raw.ask({ kind: 'give back' });
     await bare.giveBack();
-    return { ours: whole(parts.ours), put: whole(parts.put), patch: whole(parts.patch), bare: whole(parts.bare) };
+    return { ours: whole(parts.ours), put: whole(parts.put), 'lean put': whole(parts['lean put']), patch: whole(parts.patch), bare: whole(parts.bare) };
   };
   try {
     const rounds: Record<Side, Part>[] = [];

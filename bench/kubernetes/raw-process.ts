@@ -36,7 +36,7 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
     case 'give back':
       await records?.giveBack(client);
       return NOTHING;
-    case 'claim': return await timed(order.count, order.mode, order.by === 'put' ? () => put(client) : () => has(pods).claimNext(client));
+    case 'claim': return await timed(order.count, order.mode, () => (order.by === 'patch' ? has(pods).claimNext(client) : put(client, order.by === 'lean put')));
     case 'list': return await timed(1, { kind: 'closed', inFlight: 1 }, () => listBoth(client));
     case 'fill': return await timed(1, { kind: 'closed', inFlight: 1 }, () => RawPods.fill(client, order));
   }
@@ -44,8 +44,8 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
 
 const clientOf = async (kubeconfig: string): Promise<ApiClient> => apiServer({ access: await readClusterAccess({ kubeconfig }, QUIET), version: 'bench' }).lane('claims');
 
-const put = async (client: ApiClient): Promise<void> => {
-  const { path, body, done } = has(records).next();
+const put = async (client: ApiClient, lean: boolean): Promise<void> => {
+  const { path, body, done } = has(records).next({ lean });
   done(await client.replace(path, body));
 };
 

@@ -7,8 +7,8 @@ export type RawOrder =
   /** Pods of nobody, which run. */
   | { readonly kind: 'make pods'; readonly namespace: string; readonly count: number }
   | { readonly kind: 'give back' }
-  /** `put`: claims a record each. `patch`: claims a Pod each, by its labels. */
-  | { readonly kind: 'claim'; readonly by: 'put' | 'patch'; readonly count: number; readonly mode: LoadOrder['mode'] }
+  /** `put`: claims a record each; `lean put`: as the product puts it. `patch`: claims a Pod each, by its labels. */
+  | { readonly kind: 'claim'; readonly by: 'put' | 'lean put' | 'patch'; readonly count: number; readonly mode: LoadOrder['mode'] }
   /** Idle instances of a pool, given as the API server has it. */
   | { readonly kind: 'make idle'; readonly adminKubeconfig: string; readonly pool: unknown; readonly count: number }
   /** A paged list of both kinds. */
