@@ -103,7 +103,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
     const { stored, pod } = this.#seen(seen.id, seen.revision);
-    return await this.#rewrite({ ...seen, state: 'claimed', claim }, { uid: stored.uid, podUid: pod?.uid });
+    return await this.#rewrite({ ...seen, state: 'claimed', claim }, { ...stored, podUid: pod?.uid });
   }
 
   async amend(id: InstanceId, { idleTimeoutMs }: { readonly idleTimeoutMs: number }, revision: Revision): Promise<InstanceRecord> {

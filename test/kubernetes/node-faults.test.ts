@@ -60,9 +60,13 @@ describe('what a node can suffer', function () {
     await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
     const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((node) => node !== name);
     await kubectl('cordon', ...others);
-    const idle = await pods.launched().finally(async () => { await kubectl('uncordon', ...others); });
-    expect(await nodeOf(idle.id)).to.equal(name);
-    await kubectl('delete', 'node', name);
-    await isUnavailable(idle.id, 'its node is not there');
+    try {
+      const idle = await pods.launched();
+      expect(await nodeOf(idle.id)).to.equal(name);
+      await kubectl('delete', 'node', name);
+      await isUnavailable(idle.id, 'its node is not there');
+    } finally {
+      await kubectl('uncordon', ...others);
+    }
   });
 });

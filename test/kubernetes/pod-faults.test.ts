@@ -209,6 +209,21 @@ describe('what a Pod can suffer', function () {
       await other.close();
     });
 
+    it('keeps what others put on its record', async () => {
+      const { id } = await pods.launched();
+      await kubectl('annotate', 'sandbox', id, 'test.sandpool.dev/note=theirs');
+      await kubectl('label', 'sandbox', id, 'theirs=too');
+      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      const { record } = await pods.driver.read(id);
+      if (!record) throw new Error('it has a record');
+      await pods.driver.claim(record, aClaim({ owner: record.poolOwner }));
+      const { metadata } = JSON.parse(await kubectl('get', 'sandbox', id, '-o', 'json')) as { readonly metadata: { readonly labels: object; readonly annotations: object; readonly finalizers: object } };
+      expect(metadata.labels).to.include({ 'theirs': 'too', 'sandpool.dev/state': 'claimed' });
+      expect(metadata.annotations).to.include({ 'test.sandpool.dev/note': 'theirs' });
+      expect(metadata.finalizers).to.deep.equal(['test.sandpool.dev/keeps']);
+      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+    });
+
     it('is ended without grace where it outlives its end', async () => {
       const late = await PodDriver.watching(controlPlane(), pods.namespace, { graceSeconds: 30, aheadMs: 60_000 });
       const { id } = await late.claimed(late.order('lingers'));
