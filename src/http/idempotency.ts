@@ -3,7 +3,7 @@ import { MAX_KEPT_ANSWER, type Coordination } from '../contracts/coordination.ts
 import type { Log } from '../contracts/log.ts';
 import { idempotencyInFlight, idempotencyKeyReused, invalidArgument } from '../model/refusals.ts';
 import type { InstanceId } from '../model/identifiers.ts';
-import type { RequestMark } from '../model/request-mark.ts';
+import { REQUEST_KEPT_MS, type RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
 
 /** An answer as bytes that can be given again. */
@@ -33,7 +33,6 @@ export interface MarkedRequest {
   readonly carryOut: () => Promise<WrittenAnswer>;
 }
 
-const DAY_MS = 86_400_000;
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
 /**
@@ -42,7 +41,7 @@ const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
  */
 export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: MarkedRequest): Promise<WrittenAnswer> => {
   const { mark, caller, credential } = request;
-  const owner = { tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, principal: caller.keyId, ttlMs: DAY_MS };
+  const owner = { tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, principal: caller.keyId, ttlMs: REQUEST_KEPT_MS };
   const opened = await requests.openRequest(mark, owner);
   if (opened.kind === 'answered') return replayed(readKept(opened.answer, mark, credential));
   if (opened.kind !== 'new') throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
@@ -75,6 +74,9 @@ export const markOf = (caller: Caller, request: { readonly method: string; reado
     body: hashOf(request.body),
   };
 };
+
+/** What only who has the credential can derive for the request, whatever its body. */
+export const seedOf = (mark: RequestMark, credential: string): Buffer => Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 
 /** 128 bits. */
 const hashOf = (data: string | Buffer): string => createHash('sha256').update(data).digest('base64url').slice(0, 22);

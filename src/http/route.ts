@@ -56,6 +56,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly accepts: (first: string, ...others: readonly string[]) => string;
   /** Of a POST with an Idempotency-Key: for the record that it writes. */
   readonly mark: RequestMark | undefined;
+  /** Of a POST with an Idempotency-Key: a secret that its repetitions share, and no other request has. */
+  readonly seed: (() => Buffer) | undefined;
 }
 
 /** One operation of the API, whole: what it takes, who may call it, what it answers, and the one call behind it. */

@@ -7,7 +7,7 @@ import type { Clients } from './clients.ts';
 import type { Context, RequestState } from './context.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams } from './event-streams.ts';
-import { answerOnce, markOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
+import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import { PlainText } from './plain-text.ts';
@@ -71,7 +71,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
   const request: Request = {
-    caller, params, query, body, mark: undefined,
+    caller, params, query, body, mark: undefined, seed: undefined,
     signal: () => abortOf(context),
     base: () => baseOf(context, deps.clients),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
@@ -118,14 +118,15 @@ const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Conte
   const { context, request, caller, key, bytes } = from;
   const mark = markOf(caller, { method: row.method, path: withoutBase(context.path), key, body: bytes });
   const { earlier } = row;
+  const credential = String(context.req.headers['service-api-key']);
   return answerOnce(deps, {
-    mark, caller, credential: String(context.req.headers['service-api-key']),
+    mark, caller, credential,
     earlier: earlier && (async (instance) => {
       const answer = await earlier(request, mark, instance);
       return answer && written(answer);
     }),
     unsettled: () => row.unsettled?.(mark),
-    carryOut: async () => written(await carryOut(row, deps, { ...request, mark })),
+    carryOut: async () => written(await carryOut(row, deps, { ...request, mark, seed: () => seedOf(mark, credential) })),
   });
 };
 

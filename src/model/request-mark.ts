@@ -15,6 +15,9 @@ export const unkeyedMark = (key: string): RequestMark => ({ key, body: NO_BODY }
 /** A repetition can name it. */
 export const isKeyed = ({ body }: RequestMark): boolean => body !== NO_BODY;
 
+/** For how long a request is known by its Idempotency-Key; after that it is a new one. */
+export const REQUEST_KEPT_MS = 86_400_000;
+
 /** One text, fit for a record. */
 export const formatMark = ({ key, body }: RequestMark): string => `${key}.${body}`;
 

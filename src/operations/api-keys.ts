@@ -1,11 +1,11 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OrderedIndex, type OrderedEntry } from '../actors/ordered-index.ts';
 import { RecentSet } from '../model/recent-set.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
-import { formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
+import { type ApiKeyText, formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
@@ -28,9 +28,14 @@ export interface MintedApiKey {
   readonly apiKey: string;
 }
 
+/** The same text for the same seed; who knows the seed alone can not tell it. */
+export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
+  let drawn = 0;
+  return newApiKeyText((count) => new Uint8Array(hkdfSync('sha256', seed, pepper, `sandpool API key ${drawn++}`, count)));
+};
+
 /** A new key of 256 random bits. Nothing is stored. */
-export const mintApiKey = (spec: ApiKeySpec, pepper: Buffer): MintedApiKey => {
-  const text = newApiKeyText(randomBytes);
+export const mintApiKey = (spec: ApiKeySpec, pepper: Buffer, text = newApiKeyText(randomBytes)): MintedApiKey => {
   const { tenant, ...rest } = spec;
   return {
     apiKey: formatApiKey(text),

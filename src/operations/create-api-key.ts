@@ -2,9 +2,12 @@ import { randomInt } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
 import type { Quotas } from '../contracts/coordination.ts';
 import { RecordExists } from '../contracts/record-store.ts';
-import { invalidArgument, Refusal } from '../model/refusals.ts';
-import type { Caller, Role, Tenant } from '../model/tenant.ts';
-import { mintApiKey, type ApiKeyMirror } from './api-keys.ts';
+import { type ApiKeyText, formatApiKey } from '../model/api-key-text.ts';
+import type { ApiKeyRecord } from '../model/api-key.ts';
+import { REQUEST_KEPT_MS } from '../model/request-mark.ts';
+import { idempotencyKeyReused, invalidArgument, Refusal } from '../model/refusals.ts';
+import { sameTenant, type Caller, type Role, type Tenant } from '../model/tenant.ts';
+import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
 import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './operations.ts';
 
 export interface CreateApiKeyDeps {
@@ -39,10 +42,15 @@ const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request
   if (expiresAt > issuedAt + deps.maxLifetimeMs) {
     throw invalidArgument('expiresAt', `must be within ${Math.floor(deps.maxLifetimeMs / 86_400_000)} days`);
   }
+  const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
+  const before = seeded && await recordOf(deps.apiKeys, seeded.keyId);
+  const isRepeated = before && before.issuedAt > issuedAt - REQUEST_KEPT_MS;
+  if (isRepeated) return issuedAgain(deps, before, { tenant, role, request, text: seeded });
+  const text = before ? undefined : seeded; // its own is given
   for (let attempt = 1; ; attempt += 1) {
     const shortName = request.name ?? generatedName();
     const spec = { tenant, role, shortName, description: request.description ?? '', issuedAt, expiresAt };
-    const minted = mintApiKey(spec, deps.pepper);
+    const minted = mintApiKey(spec, deps.pepper, text);
     try {
       const record = await deps.apiKeys.create(minted.record);
       deps.coordination.expectUse(tenant);
@@ -53,6 +61,22 @@ const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request
       if (attempt === NAME_ATTEMPTS) throw error;
     }
   }
+};
+
+const recordOf = async (apiKeys: ApiKeyMirror, keyId: string): Promise<ApiKeyRecord | undefined> => {
+  if (!apiKeys.find(keyId)) await apiKeys.lookUp(keyId);
+  return apiKeys.find(keyId);
+};
+
+interface Asked { readonly tenant: Tenant; readonly role: Role; readonly request: ApiKeyRequest; readonly text: ApiKeyText }
+
+/** What an earlier request of the same seed issued, whose answer was lost. Refuses with IDEMPOTENCY_KEY_REUSED where that was another one. */
+const issuedAgain = ({ pepper }: CreateApiKeyDeps, record: ApiKeyRecord, { tenant, role, request, text }: Asked): IssuedApiKey => {
+  const { name, description = '', expiresAt } = request;
+  const same = secretMatches(text.secret, record, pepper) && sameTenant(record, tenant) && record.role === role && record.description === description
+    && (name ?? record.shortName) === record.shortName && (expiresAt ?? record.expiresAt) === record.expiresAt;
+  if (!same) throw idempotencyKeyReused();
+  return { record, apiKey: formatApiKey(text) };
 };
 
 const generatedName = (): string => `key-${randomInt(2 ** 47).toString(36).padStart(10, '0')}`;

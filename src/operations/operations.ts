@@ -70,6 +70,8 @@ export interface Operations {
 }
 
 export interface ApiKeyRequest {
+  /** Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A secret. */
+  readonly seed?: Buffer;
   readonly name?: string;
   readonly description?: string;
   /** Milliseconds since the epoch. */

@@ -102,6 +102,56 @@ describe('Idempotency-Key', () => {
     expect(kept).not.to.contain(server.tenant.key);
   });
 
+  describe('where the first answer was lost before it was kept', () => {
+    let forgetful: TestServer;
+    beforeEach(async () => {
+      const requests = aCoordination({ now: () => 0, at: () => () => {} });
+      forgetful = await aServer({ requests: { ...requests, keepAnswer: (mark, owner) => requests.giveUpRequest(mark, owner) } });
+    });
+    afterEach(() => forgetful.stop());
+
+    const ask = (body: object, key = 'k1', client = forgetful.tenant) => client.post('/api-keys', body, under(key));
+
+    it('makes one API key, and gives it again', async () => {
+      const first = await ask({ description: 'one' });
+      const again = await ask({ description: 'one' });
+
+      expect([first.status, again.status, again.text]).to.deep.equal([201, 201, first.text]);
+      expect((await forgetful.tenant.get('/api-keys')).json.items?.filter((key) => 'description' in key && key.description === 'one')).to.have.length(1);
+      expect((await forgetful.anyone.get('/api-keys', { key: first.json.apiKey ?? '' })).status).to.equal(200);
+    });
+
+    it('makes another for another request, credential, or path', async () => {
+      const keys = [await ask({}), await ask({}, 'k2'), await ask({}, 'k1', forgetful.colleague), await ask({}, 'k1', forgetful.admin),
+        await forgetful.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' }, under('k1'))].map(({ json }) => json.apiKey);
+
+      expect(new Set(keys).size).to.equal(5);
+      expect(keys.every((key) => typeof key === 'string')).to.equal(true);
+    });
+
+    it('refuses another body with 422', async () => {
+      await ask({ name: 'one' });
+
+      for (const body of [{ name: 'two' }, { name: 'one', description: 'x' }, { name: 'one', expiresAt: '2026-05-01T00:00:00Z' }]) {
+        const other = await ask(body);
+        expect([other.status, other.json.errorCode], JSON.stringify(body)).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
+      }
+    });
+
+    it('makes a new one a day later', async () => {
+      const key = await forgetful.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
+      const made = async () => (await forgetful.anyone.post('/api-keys', {}, { ...under('k1'), key })).json.keyId;
+      const first = await made();
+      forgetful.operations.clock.time += DAY_MS - 1;
+      const sameDay = await made();
+      forgetful.operations.clock.time += 1;
+      const later = await made();
+
+      expect(first).to.be.a('string');
+      expect([sameDay === first, later === first]).to.deep.equal([true, false]);
+    });
+  });
+
   it('is ignored by exec and exec-token', async () => {
     const { json } = await claim();
     const path = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec-token`;

@@ -12,11 +12,11 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'createApiKey', method: 'POST', path: '/api-keys',
     access: 'tenant', summary: 'Create a key for the caller',
     body: CreateApiKeyBody, answers: { 201: IssuedApiKey }, refusals: ['ADMIN_REQUIRED', 'ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
-    handle: async ({ caller, body }) => {
+    handle: async ({ caller, body, seed }) => {
       refuseAdminFields(caller, body, ['team', 'user', 'role']);
       const forOther = body.team !== undefined || body.user !== undefined || body.role !== undefined;
       const create = forOther ? operations.createApiKeyForTenant : operations.createApiKey;
-      return secret(created(presentIssuedApiKey(await create(caller, body))));
+      return secret(created(presentIssuedApiKey(await create(caller, { ...body, ...(seed ? { seed: seed() } : {}) }))));
     },
   }),
   route({
@@ -38,7 +38,8 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'createApiKeyForTenant', method: 'POST', path: '/admin/api-keys',
     access: 'admin', summary: 'Create a key for any team and user',
     body: AdminCreateApiKeyBody, answers: { 201: IssuedApiKey }, refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
-    handle: async ({ caller, body }) => secret(created(presentIssuedApiKey(await operations.createApiKeyForTenant(caller, body)))),
+    handle: async ({ caller, body, seed }) =>
+      secret(created(presentIssuedApiKey(await operations.createApiKeyForTenant(caller, { ...body, ...(seed ? { seed: seed() } : {}) })))),
   }),
   route({
     operationId: 'listAllApiKeys', method: 'GET', path: '/admin/api-keys',
