@@ -36,7 +36,7 @@ yours, if you sent one of 1 to 128 letters, digits, dots, underscores and hyphen
 **Repetition.** A POST may carry an \`Idempotency-Key\` of 1 to 255 printable ASCII characters, made up anew for each thing to be
 done. Its repetitions by the same API key to the same path within 24 hours get the first one's answer, byte for byte and with
 \`Idempotency-Replayed: true\`, if that was 2xx; any other answer is not kept, and the repetition is carried out. That holds
-also when the daemon was killed in between: a claim or a pool whose answer was lost is found again. Another body under the same key is
+also when the daemon was killed in between: a claim, a pool or a key whose answer was lost is found again. Another body under the same key is
 refused with 422, a repetition before the first answer with 409. Answers over 64 KiB are not kept, nor is more than the last
 25,000 answers of one API key. \`exec\` and \`exec-token\` ignore the header.
 

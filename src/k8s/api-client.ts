@@ -84,6 +84,8 @@ export type LaneName = 'claims' | 'background' | 'watches';
 
 export interface ApiServer {
   lane(name: LaneName): ApiClient;
+  /** Resolves once the lane is at most half in use, or after a second: for what others' requests are not to wait for. */
+  calm(name: LaneName): Promise<void>;
   /** Cuts every connection. */
   close(): Promise<void>;
 }
@@ -103,6 +105,8 @@ const DEFAULT_DEADLINE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Below a minute, at which balancers commonly close; the API server itself keeps idle connections for 90 s. */
 const KEEP_ALIVE_MS = 50_000;
+/** Refill goes on all the same, or claims that never pause would find nothing. */
+const CALM_MS = 1_000;
 const JSON_TYPE = 'application/json';
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
 const WATCH_SILENCE_MS = 35_000;
@@ -112,14 +116,15 @@ export const apiServer = (deps: ApiServerDeps): ApiServer => {
   const lanes = { claims: new Lane(deps, CONNECTIONS.claims), background: new Lane(deps, CONNECTIONS.background), watches: new Lane(deps, CONNECTIONS.watches) };
   return {
     lane: (name) => lanes[name],
+    calm: (name) => lanes[name].turns.calm(CALM_MS),
     close: async () => { await Promise.all(Object.values(lanes).map((lane) => lane.close())); },
   };
 };
 
 class Lane implements ApiClient {
+  readonly turns: Turns;
   readonly #deps: ApiServerDeps;
   readonly #pool: Dispatcher;
-  readonly #turns: Turns;
   readonly #prefix: string;
   readonly #agent: string;
 
@@ -128,7 +133,7 @@ class Lane implements ApiClient {
     this.#deps = deps;
     this.#prefix = server.pathname.replace(/\/$/, '');
     this.#agent = `sandpool/${deps.version}`;
-    this.#turns = new Turns(connections, MOST_WAITING);
+    this.turns = new Turns(connections, MOST_WAITING);
     // The deadline of each exchange stands in for undici's own timeouts.
     this.#pool = new Pool(server.origin, {
       connections, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, headersTimeout: 0, bodyTimeout: 0,
@@ -198,13 +203,13 @@ class Lane implements ApiClient {
   }
 
   async #settle(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
-    const waited = await this.#turns.take(wanted.deadlineMs);
+    const waited = await this.turns.take(wanted.deadlineMs);
     const sentAt = performance.now();
     let answer: Answer;
     try {
       answer = await exchange(this.#pool, { ...wanted, path: this.#prefix + wanted.path, headers: this.#headers(headers), deadlineMs: wanted.deadlineMs - waited });
     } finally {
-      this.#turns.done();
+      this.turns.done();
     }
     this.#noteDate(answer.headers, sentAt);
     if (answer.status < 400) return parsed(answer, `${wanted.method} ${wanted.path.split('?', 1)[0] ?? ''}`);

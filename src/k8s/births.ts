@@ -9,6 +9,8 @@ import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox
 
 export interface BirthsDeps {
   readonly api: ApiClient;
+  /** Births do not go before claims that queue. */
+  readonly calm: () => Promise<void>;
   readonly mirror: InstanceMirror;
   readonly pods: PodSettings;
 }
@@ -21,11 +23,13 @@ export class Births {
 
   /** `may` throws where it may not go on. Rejects as `SandboxDriver.launch` does. */
   async bear(birth: Birth, may: () => void): Promise<InstanceRecord> {
-    const { mirror } = this.#deps;
+    const { mirror, calm } = this.#deps;
     const { id, poolOwner: { namespace } } = birth.record;
+    await calm();
     may();
     const stored = await this.#record(birth).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
     if (stored.record.claim || mirror.pod(id)) return stored.record;
+    await calm();
     may();
     await this.#pod(birth, stored.uid).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
     return stored.record;

@@ -43,10 +43,11 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#outdated = outdated;
     this.#resource = resource;
     this.#log = log;
-    this.#api = api.lane('background');
-    this.#settler = new Settler({ api: this.#api, resource, log, now });
+    this.#api = api.lane('claims'); // requests wait for it
+    const background = api.lane('background');
+    this.#settler = new Settler({ api: background, resource, log, now });
     this.#reflector = new Reflector<Reading<T>>({
-      api: this.#api, watches: api.lane('watches'), path: collectionPath(resource.plural), log,
+      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log,
       trim: (object) => resource.read(object as ResourceObject),
       report: ({ type, key, record }) => { this.#learn(key, type === 'put' ? record : undefined); },
     });

@@ -65,7 +65,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
     });
     this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror, podGone: (uid) => { deps.streams.gone(uid); } });
-    this.#births = new Births({ api: this.#background, mirror: this.#mirror, pods: deps.pods });
+    this.#births = new Births({ api: this.#background, calm: () => deps.api.calm('claims'), mirror: this.#mirror, pods: deps.pods });
     this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
       api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,

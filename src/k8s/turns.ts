@@ -5,6 +5,7 @@ export class Turns {
   readonly #most: number;
   readonly #mostWaiting: number;
   readonly #waiting = new Set<() => void>();
+  readonly #untilCalm = new Set<() => void>();
   #taken = 0;
 
   constructor(most: number, mostWaiting: number) {
@@ -34,11 +35,26 @@ export class Turns {
     return performance.now() - began;
   }
 
+  /** Resolves once fewer than half are taken, or after `withinMs`. */
+  async calm(withinMs: number): Promise<void> {
+    if (this.#taken < this.#most / 2) return;
+    await new Promise<void>((resolve) => {
+      const mine = (): void => {
+        clearTimeout(timer);
+        this.#untilCalm.delete(mine);
+        resolve();
+      };
+      const timer = setTimeout(mine, withinMs);
+      this.#untilCalm.add(mine);
+    });
+  }
+
   /** Gives the turn to the next one. */
   done(): void {
     const [next] = this.#waiting;
     if (!next) {
       this.#taken -= 1;
+      if (this.#taken < this.#most / 2) for (const calm of [...this.#untilCalm]) calm();
       return;
     }
     this.#waiting.delete(next);

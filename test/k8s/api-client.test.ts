@@ -122,6 +122,30 @@ describe('the API client', () => {
     expect(api.seen.filter(({ url }) => url === '/late')).to.deep.equal([]);
   });
 
+  it('tells when claims no longer queue, or after a second', async () => {
+    const held: ServerResponse[] = [];
+    answer = (_request, response) => { held.push(response); };
+    await server.calm('claims');
+    const claimed = Array.from({ length: 16 }, () => claims().create('/claim', {}));
+    await eventually(() => held.length === 16, 'they are on their way');
+    let calm = 0;
+    const first = server.calm('claims').then(() => { calm += 1; });
+    await server.calm('background');
+    expect(calm).to.equal(0);
+
+    const [one, ...others] = held;
+    if (one) json(one, {});
+    await first;
+    const began = performance.now();
+    const again = claims().create('/claim', {});
+    await eventually(() => held.length === 17, 'it is on its way');
+    await server.calm('claims');
+    expect(performance.now() - began).to.be.at.least(900);
+
+    for (const response of [...others, ...held.slice(16)]) json(response, {});
+    await Promise.all([...claimed, again]);
+  });
+
   it('lets claims pass while the background waits', async () => {
     answer = ({ url }, response) => { if (url === '/claim') json(response, {}); };
     const stuck = Array.from({ length: 40 }, () => rejection(server.lane('background').get('/stuck', soon)));
