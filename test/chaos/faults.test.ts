@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { FaultProxy } from '../support/fault-proxy.ts';
+import { eventually } from '../support/eventually.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { skipBecause } from '../support/skip-because.ts';
+import { BadLink } from '../support/chaos/faults/bad-link.ts';
+import { ClockJump, FakeClock, noFakeTime } from '../support/chaos/faults/clock-jump.ts';
+import { Flushed } from '../support/chaos/faults/flushed.ts';
+import { Killed } from '../support/chaos/faults/killed.ts';
+import { Stopped } from '../support/chaos/faults/stopped.ts';
+
+describe('faults of Redis', () => {
+  let redis: TestRedis;
+
+  before(async function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+    redis = await startRedis();
+  });
+  after(() => redis?.stop());
+  beforeEach(() => redis.client.set('a', '1'));
+
+  it('killed, it answers nothing, and knows what it knew once it is back', async () => {
+    const fault = new Killed(redis, { what: 'Redis', others: 'wait', lastsMs: 0 });
+    await fault.begin();
+    const answer = redis.client.get('a'); // waits for the connection
+    expect(await Promise.race([answer, silence()])).to.equal('silence');
+    await fault.end();
+    expect(await answer).to.equal('1');
+  });
+
+  it('stopped, it answers nothing, and then what it was asked', async () => {
+    const fault = new Stopped((signal) => { redis.signal(signal); }, { what: 'Redis', others: 'wait', lastsMs: 0 });
+    await fault.begin();
+    const answer = redis.client.get('a');
+    expect(await Promise.race([answer, silence()])).to.equal('silence');
+    await fault.end();
+    expect(await answer).to.equal('1');
+  });
+
+  it('flushed, it knows nothing', async () => {
+    const fault = new Flushed(redis.client);
+    await fault.begin();
+    await fault.end();
+    expect(await redis.client.get('a')).to.equal(null);
+  });
+});
+
+describe('a bad link', () => {
+  let echo: Server;
+  let proxy: FaultProxy;
+  let port: number;
+  const clients: Socket[] = [];
+
+  beforeEach(async () => {
+    echo = createServer((socket) => { socket.on('error', () => undefined).pipe(socket); });
+    await new Promise<void>((resolve) => { echo.listen(0, '127.0.0.1', resolve); });
+    proxy = new FaultProxy({ host: '127.0.0.1', port: (echo.address() as AddressInfo).port });
+    port = await proxy.start();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.destroy();
+    await proxy.stop();
+    await new Promise((resolve) => { echo.close(resolve); });
+  });
+
+  /** What comes back of one word: the word, `silence`, or `cut`. */
+  const said = async (): Promise<string> => {
+    const client = connect(port, '127.0.0.1');
+    clients.push(client);
+    const cut = new Promise<string>((resolve) => { client.on('error', () => undefined).once('close', () => { resolve('cut'); }); });
+    client.write('word');
+    return await Promise.race([once(client, 'data').then(([chunk]) => String(chunk), () => 'cut'), cut, silence()]);
+  };
+
+  for (const [trouble, outcome] of [['half-open', 'silence'], ['answers cut', 'cut'], ['slow', 'silence']] as const) {
+    it(`that is ${trouble} gives ${outcome}, and works again after`, async () => {
+      const fault = new BadLink(proxy, { trouble, victim: 'a link', lastsMs: 0 });
+      await fault.begin();
+      expect(await said()).to.equal(outcome);
+      await fault.end();
+      expect(await said()).to.equal('word');
+    });
+  }
+
+  it('that is cut ends every connection, again and again, and works again after', async () => {
+    const fault = new BadLink(proxy, { trouble: 'cut', victim: 'a link', lastsMs: 0 });
+    await fault.begin();
+    for (let round = 0; round < 2; round++) {
+      const client = connect(port, '127.0.0.1').on('error', () => undefined);
+      clients.push(client);
+      let isClosed = false;
+      client.once('close', () => { isClosed = true; });
+      await eventually(() => isClosed, 'the connection is cut');
+    }
+    await fault.end();
+    expect(await said()).to.equal('word');
+  });
+});
+
+describe('a clock that jumps', () => {
+  let clock: FakeClock;
+  let child: ChildProcess;
+
+  before(function () { if (noFakeTime !== undefined) skipBecause(this, noFakeTime); });
+  beforeEach(() => { clock = new FakeClock(); });
+  afterEach(() => {
+    child.kill('SIGKILL');
+    clock.remove();
+  });
+
+  it('is an hour ahead in one process, whose monotonic clock goes on, and comes back', async function () {
+    this.timeout(30_000);
+    child = spawn(process.execPath, ['-e', 'setInterval(() => console.log(Date.now() + " " + performance.now()), 50)'], { env: { ...process.env, ...clock.env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    if (!child.stdout) throw new Error('it has an output');
+    let last = { wall: 0, monotonic: 0 };
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [wall = 0, monotonic = 0] = line.split(' ').map(Number);
+      last = { wall, monotonic };
+    });
+    const aheadMs = (): number => last.wall - Date.now();
+    await eventually(() => Math.abs(aheadMs()) < 60_000, 'the clock is right', 20_000);
+    const fault = new ClockJump(clock, { victim: 'a process', seconds: 3_600, lastsMs: 0 });
+    await fault.begin();
+    await eventually(() => Math.abs(aheadMs() - 3_600_000) < 60_000, 'an hour ahead', 20_000);
+    expect(last.monotonic).to.be.below(60_000);
+    await fault.end();
+    await eventually(() => Math.abs(aheadMs()) < 60_000, 'right again', 20_000);
+  });
+});
+
+/** Longer than a word takes there and back. */
+const silence = (): Promise<string> => new Promise((resolve) => { setTimeout(resolve, 300, 'silence'); });
