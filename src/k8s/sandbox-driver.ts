@@ -232,8 +232,10 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async #factOf(of: StoredSandbox | { readonly id: InstanceId; readonly namespace: string }): Promise<InstanceFact> {
     const stored = 'record' in of ? of : undefined;
     const { id, namespace } = 'record' in of ? { id: of.record.id, namespace: of.record.poolOwner.namespace } : of;
+    const before = this.#mirror.pod(id);
     const found = await this.#soon.get(podPath(namespace, id)).catch(notFound);
     const pod = found === undefined ? undefined : storedPodOf(found);
+    if (before && before.uid !== pod?.uid) this.#mirror.dropPod(before); // the watch will tell so too, later
     if (pod) this.#removal.hurry(pod);
     const own = pod && (!stored || (pod.ownerUid === stored.uid && (stored.podUid === undefined || stored.podUid === pod.uid))) ? pod : undefined;
     if (stored) this.#mirror.putSandbox(stored);

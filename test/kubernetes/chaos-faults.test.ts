@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.ts';
+import { ControlPlane } from '../support/control-plane.ts';
+import { aPod } from '../support/control-plane/a-pod.ts';
+import { Killed } from '../support/chaos/faults/killed.ts';
+import { RemovedByHand } from '../support/chaos/faults/removed-by-hand.ts';
+import { UnreadyNode } from '../support/chaos/faults/unready-node.ts';
+import { StoreLog } from '../support/chaos/store-log.ts';
+import { Timeline } from '../support/chaos/timeline.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+describe('faults of a cluster, and the log of its store', function () {
+  this.timeout(120_000);
+  let controlPlane: ControlPlane;
+  let namespace: string;
+
+  before(async function () {
+    if (process.env['TEST_KUBECONFIG']) skipBecause(this, 'needs a control plane of its own, and TEST_KUBECONFIG names another cluster');
+    controlPlane = await ControlPlane.start({ nodes: 1, legible: true });
+    namespace = await controlPlane.namespace();
+  });
+  after(() => controlPlane?.stop());
+
+  const conditionOf = async (kind: string, name: string): Promise<string> =>
+    await controlPlane.kubectl('get', kind, name, '-n', namespace, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].status}');
+  const aReadyPod = async (name: string): Promise<void> => {
+    await controlPlane.apply(aPod({ name, namespace }));
+    await controlPlane.kubectl('wait', '--for=condition=Ready', 'pod', name, '-n', namespace, '--timeout=30s');
+  };
+
+  it('tells every change in order, and places it in time', async () => {
+    const log = new StoreLog(controlPlane.etcd, () => performance.now());
+    log.start();
+    await eventually(() => log.sightings.length > 0, 'a first sighting');
+    const before = performance.now();
+    await aReadyPod('told');
+    await controlPlane.kubectl('delete', 'pod', 'told', '-n', namespace);
+    const after = performance.now();
+    await eventually(() => (log.sightings.at(-1)?.asked ?? 0) > after, 'a later sighting');
+    await log.stop();
+    const changes = (await log.read()).filter(({ kind, name }) => kind === 'pod' && name === 'told');
+    const vitals = changes.map(({ state }) => (state && 'vitals' in state ? state.vitals : 'gone'));
+
+    expect(vitals.filter((each, n) => each !== vitals[n - 1])).to.deep.equal(['starting', 'ready', 'gone']);
+    const time = new Timeline(log.sightings);
+    for (const { revision } of changes) {
+      expect(time.latest(revision)).to.be.above(before);
+      expect(time.earliest(revision)).to.be.below(after);
+    }
+  });
+
+  it('reads the log of a store that was killed in between', async () => {
+    const log = new StoreLog(controlPlane.etcd, () => performance.now());
+    await aReadyPod('before');
+    for (const component of ['etcd', 'kube-apiserver'] as const) {
+      const fault = new Killed({ kill: () => controlPlane.kill(component), restart: () => controlPlane.begin(component) }, { what: component, others: 'wait', lastsMs: 0 });
+      await fault.begin();
+      expect(controlPlane.pidOf(component)).to.equal(undefined);
+      await fault.end();
+    }
+    await eventually(() => aReadyPod('after').then(() => true, () => false), 'pods are made again', 60_000);
+    const names = new Set((await log.read()).filter(({ kind }) => kind === 'pod').map(({ name }) => name));
+    expect([...names]).to.include.members(['before', 'after']);
+  });
+
+  it('deletes Pods by hand', async () => {
+    await aReadyPod('by-hand');
+    const fault = new RemovedByHand(controlPlane, { resource: 'pods', namespace, ids: ['by-hand', 'never-there'] });
+    expect(fault.removes).to.deep.equal(['by-hand', 'never-there']);
+    await fault.begin();
+    await eventually(async () => (await controlPlane.kubectl('get', 'pod', 'by-hand', '-n', namespace, '--ignore-not-found')) === '', 'it is gone');
+    await fault.end();
+  });
+
+  it('has a node and its Pods not ready, and ready again', async () => {
+    await aReadyPod('on-the-node');
+    const fault = new UnreadyNode(controlPlane, { node: 'node-0', lastsMs: 0 });
+    await fault.begin();
+    await eventually(async () => (await conditionOf('pod', 'on-the-node')) === 'False', 'the Pod is not ready', 60_000);
+    expect(await conditionOf('node', 'node-0')).to.equal('False');
+    await fault.end();
+    expect(await conditionOf('node', 'node-0')).to.equal('True');
+    expect(await conditionOf('pod', 'on-the-node')).to.equal('True');
+  });
+});
