@@ -13,7 +13,7 @@ import { installCustomResources } from './custom-resources.ts';
 import { HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const READY_MS = 30_000;
+const READY_MS = 90_000;
 const KEPT_OUTPUT = 4 * 2 ** 20;
 
 export interface ReplicasOptions {
@@ -56,7 +56,7 @@ export class Replica {
   /** What it logged lately. */
   get log(): string { return this.#err; }
 
-  /** Resolves once it is ready; rejects with what it said where it is not within half a minute. */
+  /** Resolves once it is ready; rejects with what it said where it is not in time. */
   async start(own: ReplicaOwn = {}): Promise<void> {
     const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--config', join(ROOT, 'config/kubernetes.yaml')], {
       cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
