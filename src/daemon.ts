@@ -53,7 +53,7 @@ export const createDaemon = async (config: Config, process: { readonly log: Log;
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
   const templates = new TemplateCatalog();
   const events = new EventFeed({ clock, log, history, coordination });
-  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => v7(), replica });
+  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => idAt(clock.now()), replica });
   const life = { started: false, stopping: false };
   const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });
   const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
@@ -148,7 +148,7 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
     isReady: isReady(common),
     openEndpoint: openEndpoint(common),
-    createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => v7(), limits: config.quotas }),
+    createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => idAt(common.clock.now()), limits: config.quotas }),
     createdPoolUnder: createdPoolUnder(common),
     getPool: getPool(common),
     listPools: listPools(common),
@@ -206,3 +206,6 @@ const makeDefaultPool = async (config: Config, supervisor: Supervisor, operation
   if (supervisor.pools.index.uidOf(caller.namespace, name) !== undefined) return;
   await operations.createPool(caller, { name, replicas, templateName: template, labels: {}, annotations: {} });
 };
+
+/** What an id tells of its time is the assembly's clock's, whatever the machine's says. */
+const idAt = (now: number): string => v7({ msecs: Math.floor(now) });

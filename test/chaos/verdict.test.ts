@@ -183,6 +183,15 @@ describe('the verdict on a run', () => {
     });
   });
 
+  it('catches a moment that is an hour off, in an id and in a claim', () => {
+    const at = (moment: number): string => `${moment.toString(16).padStart(12, '0').replace(/^(.{8})/, '$1-')}-7000-8000-000000000000`;
+    const claimedAt = (moment: number) => ({ claimedAt: new Date(moment).toISOString() });
+    const right = at(1_000_000);
+    expect(promisesBroken(new MadeUpRun().pool('p').at(1_000_000).idle(right).claimed(right, claimedAt(1_000_000)))).to.deep.equal([]);
+    expect(promisesBroken(new MadeUpRun().pool('p').at(1_000_000).idle(at(4_600_000)))).to.deep.equal(['true time']);
+    expect(promisesBroken(new MadeUpRun().pool('p').at(1_000_000).idle(right).claimed(right, claimedAt(4_600_000)))).to.deep.equal(['true time']);
+  });
+
   it('catches a 500', () => {
     expect(promisesBroken(new MadeUpRun().call(claim, { status: 500, errorCode: 'INTERNAL' }))).to.deep.equal(['no internal error']);
   });

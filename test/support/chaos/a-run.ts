@@ -78,7 +78,7 @@ export class MadeUpRun {
 
   evidence(): Evidence {
     const { calls, changes, sightings, disturbances, quota } = this;
-    return { calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
+    return { epoch: 0, calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
   }
 
   #change(change: DistributiveOmit<StoreChange, 'revision'>): this {

@@ -73,7 +73,7 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
     await load.stop();
     const unsettled = await settling.unsettled(load);
     await store.stop();
-    const evidence: Evidence = { calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, quota: QUOTA };
+    const evidence: Evidence = { calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, quota: QUOTA, epoch: Date.now() - now() };
     return {
       claims: load.claims, calls: recorder.calls.length, disturbances, evidence, logs: arena.contenders.map(({ replica }) => replica.log),
       violations: [

@@ -91,6 +91,8 @@ export interface Evidence {
   readonly disturbances: readonly Disturbance[];
   /** Sandboxes that one user may have. */
   readonly quota: number;
+  /** Milliseconds since the epoch at moment 0, by a clock that nobody set. */
+  readonly epoch: number;
 }
 
 export interface Violation {

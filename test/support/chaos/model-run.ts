@@ -57,7 +57,7 @@ export class ModelRun {
     this.running.add(id);
     if (key !== undefined) this.#byKey.set(key, id);
     this.#call(asked, { status: 201, id, shows: 'Running' });
-    this.run.claimed(id, { claimedAt: String(this.run.now), mark: key ?? `of ${id}` });
+    this.run.claimed(id, { claimedAt: new Date(this.run.now).toISOString(), mark: key ?? `of ${id}` });
   }
 
   #delete(): void {

@@ -9,6 +9,7 @@ import { oneEffectPerKey } from './promises/one-effect-per-key.ts';
 import { oneOwner } from './promises/one-owner.ts';
 import { quotaKept } from './promises/quota-kept.ts';
 import { surplusTrimmed } from './promises/surplus-trimmed.ts';
+import { trueTime } from './promises/true-time.ts';
 
 const PROMISES = {
   'one owner': oneOwner,
@@ -19,6 +20,7 @@ const PROMISES = {
   'a delete is final': deleteIsFinal,
   'one effect per key': oneEffectPerKey,
   'surplus trimmed': surplusTrimmed,
+  'true time': trueTime,
   'no internal error': noInternalError,
 } as const;
 
