@@ -5,6 +5,7 @@ import { podOf, podPath, podsPath } from '../../src/k8s/pod-resource.ts';
 import { poolResource } from '../../src/k8s/pool-resource.ts';
 import type { ResourceObject } from '../../src/k8s/resource.ts';
 import { bornSandbox, sandboxesPath, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
@@ -28,7 +29,7 @@ export const makeIdle = async (api: ApiClient, admin: ApiClient, { pool: object,
     const stored = storedSandboxOf(await api.create(sandboxesPath(namespace), bornSandbox(record)));
     const pod = podOf({ record, definition }, stored?.uid ?? '', PODS) as { metadata: { labels: object }; spec: object };
     await admin.create(podsPath(namespace), { ...pod, metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, ...LEFT_ALONE } }, spec: { ...pod.spec, nodeName: NODE } });
-    await admin.patch(`${podPath(namespace, record.id)}/status`, 'application/merge-patch+json', { status: RUNNING() });
+    await admin.patch(`${podPath(namespace, podNameOf(record.id))}/status`, 'application/merge-patch+json', { status: RUNNING() });
   });
 };
 

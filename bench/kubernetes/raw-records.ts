@@ -1,5 +1,6 @@
 import type { ApiClient } from '../../src/k8s/api-client.ts';
 import { bornSandbox, rewritten, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
@@ -36,7 +37,7 @@ export class RawRecords {
     if (!entry) throw new Error('there are no more idle records');
     const body = ours(rewritten({ ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) }, { uid: entry.uid, podUid: POD_UID }));
     return {
-      path: `${pathOf(this.#namespace)}/${entry.record.id}`,
+      path: `${pathOf(this.#namespace)}/${podNameOf(entry.record.id)}`,
       body: lean ? body : plain(body),
       done: (answer) => { Object.assign(entry, entryOf(answer)); },
     };
@@ -48,7 +49,7 @@ export class RawRecords {
     await inParallel(Math.min(this.#next, this.#entries.length), WRITERS, async (n) => {
       const entry = this.#entries[n];
       if (!entry) return;
-      await api.remove(`${path}/${entry.record.id}`, { uid: entry.uid });
+      await api.remove(`${path}/${podNameOf(entry.record.id)}`, { uid: entry.uid });
       Object.assign(entry, entryOf(await api.create(path, ours(bornSandbox(birthOf(this.#namespace, n))))));
     });
     this.#next = 0;

@@ -1,4 +1,5 @@
 import { NoPlace, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { podNameOf } from '../model/identifiers.ts';
 import type { Birth, InstanceRecord } from '../model/sandbox.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, isRefused } from './api-errors.ts';
@@ -52,17 +53,18 @@ export class Births {
     const { api, mirror, pods } = this.#deps;
     const { id, poolOwner: { namespace } } = birth.record;
     try {
-      mirror.putPod(storedPodOf(await api.create(podsPath(namespace), podOf(birth, ownerUid, pods))));
+      const made = storedPodOf(await api.create(podsPath(namespace), podOf(birth, ownerUid, pods)));
+      if (made) mirror.putPod(made);
     } catch (error) {
       const failure = error instanceof OutcomeUnknown ? error.cause : undefined;
       if (!isRefused(error, 409) && !(failure instanceof ApiRefused)) throw error;
-      const found = await api.get(podPath(namespace, id)).catch((unread: unknown) => {
+      const found = await api.get(podPath(namespace, podNameOf(id))).catch((unread: unknown) => {
         if (failure === undefined || !isRefused(unread, 404)) throw unread;
         return undefined;
       });
       // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes with its record.
       if (found === undefined) throw failure;
-      if (storedPodOf(found).ownerUid !== ownerUid) throw new Error('a Pod of its name is there that is not its own', { cause: error });
+      if (storedPodOf(found)?.ownerUid !== ownerUid) throw new Error('a Pod of its name is there that is not its own', { cause: error });
     }
   }
 

@@ -91,17 +91,17 @@ export class InstanceMirror {
       this.dropPod(pod);
       return;
     }
-    const entry = this.#entryOf(pod.name);
+    const entry = this.#entryOf(pod.id);
     if (entry.pod && compareVersions(pod.revision, entry.pod.revision) <= 0) return;
-    this.#placeOnNode(pod.name, entry.pod?.nodeName, pod.nodeName);
+    this.#placeOnNode(pod.id, entry.pod?.nodeName, pod.nodeName);
     entry.pod = pod;
     if (pod.vitals.kind === 'available') entry.startedAt ??= pod.vitals.startedAt;
-    this.#changed(pod.name);
+    this.#changed(pod.id);
   }
 
   /** The Pod as it was last seen. */
   dropPod(pod: StoredPod): void {
-    const { name: id, uid, vitals: last } = pod;
+    const { id, uid, vitals: last } = pod;
     this.#dead.add(uid);
     const entry = this.#entries.get(id);
     if (!entry || (entry.pod && entry.pod.uid !== uid)) return;

@@ -1,4 +1,5 @@
 import type { Clock } from '../contracts/clock.ts';
+import { podNameOf } from '../model/identifiers.ts';
 import type { ApiClient } from './api-client.ts';
 import { isRefused } from './api-errors.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
@@ -15,7 +16,7 @@ export interface PodRemovalDeps {
   readonly run: (work: string, running: Promise<unknown>) => void;
 }
 
-type OnePod = Pick<StoredPod, 'namespace' | 'name' | 'uid'>;
+type OnePod = Pick<StoredPod, 'namespace' | 'id' | 'uid'>;
 
 /** How long a Pod may outlive the time by which it should have ended. */
 const OVERTIME_MS = 5_000;
@@ -29,18 +30,18 @@ export class PodRemoval {
   constructor(deps: PodRemovalDeps) { this.#deps = deps; }
 
   /** Resolves once it is told to end; one that is not there counts as done. */
-  async remove({ namespace, name, uid }: OnePod, graceSeconds = this.#deps.graceSeconds): Promise<void> {
+  async remove({ namespace, id, uid }: OnePod, graceSeconds = this.#deps.graceSeconds): Promise<void> {
     const { api, mirror, gone } = this.#deps;
     try {
-      await api.remove(podPath(namespace, name), { uid, gracePeriodSeconds: graceSeconds });
+      await api.remove(podPath(namespace, podNameOf(id)), { uid, gracePeriodSeconds: graceSeconds });
       if (graceSeconds > 0) return;
     } catch (error) {
       // Another Pod of its name is none of ours.
       if (!isRefused(error, 404) && !isRefused(error, 409)) throw error;
     }
-    const known = mirror.pod(name);
+    const known = mirror.pod(id);
     if (known?.uid === uid) mirror.dropPod(known);
-    else mirror.foundNoPod(name);
+    else mirror.foundNoPod(id);
     gone(uid);
   }
 
@@ -48,9 +49,9 @@ export class PodRemoval {
    * One that outlives its end is ended without grace: its node is slow, or lost. From then on it counts as gone, though what
    * a lost node runs may run on.
    */
-  hurry({ namespace, name, uid, endsBy, isForced }: StoredPod): void {
+  hurry({ namespace, id, uid, endsBy, isForced }: StoredPod): void {
     if (endsBy === undefined || isForced || this.#hurried.has(uid) || this.#deps.clock.now() < endsBy + OVERTIME_MS) return;
     this.#hurried.add(uid);
-    this.#deps.run('end a Pod that outlives its end', this.remove({ namespace, name, uid }, 0).finally(() => { this.#hurried.delete(uid); }));
+    this.#deps.run('end a Pod that outlives its end', this.remove({ namespace, id, uid }, 0).finally(() => { this.#hurried.delete(uid); }));
   }
 }

@@ -1,12 +1,13 @@
 import type { Birth, Vitals } from '../model/sandbox.ts';
 import type { ReadinessProbe } from '../model/readiness-probe.ts';
 import type { ContainerDefinition } from '../model/template.ts';
+import { idOfPodName, podNameOf, type InstanceId } from '../model/identifiers.ts';
 import { placedProbes } from './probe-places.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
 
 export const podsPath = (namespace?: string): string => `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
 
-export const podPath = (namespace: string, id: string): string => `${podsPath(namespace)}/${id}`;
+export const podPath = (namespace: string, name: string): string => `${podsPath(namespace)}/${name}`;
 
 /** `none`: closed to and from the network by the chart's NetworkPolicy. */
 export const NETWORK_LABEL = 'sandpool.dev/network';
@@ -33,11 +34,11 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      name: record.id,
+      name: podNameOf(record.id),
       namespace: record.poolOwner.namespace,
       labels: { [POOL_LABEL]: record.poolUid, [NETWORK_LABEL]: definition.network },
       ...(ofEndpoints.length === 0 ? {} : { annotations: Object.fromEntries(ofEndpoints) }),
-      ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: record.id, uid: ownerUid, controller: true, blockOwnerDeletion: false }],
+      ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: podNameOf(record.id), uid: ownerUid, controller: true, blockOwnerDeletion: false }],
     },
     spec: {
       restartPolicy: 'Never',
@@ -81,7 +82,8 @@ const probeOf = ({ action, initialDelayMs, periodMs, timeoutMs, successThreshold
 /** As the mirror keeps a Pod: 0.3 KB instead of 4.9. */
 export interface StoredPod {
   readonly namespace: string;
-  readonly name: string;
+  /** Of its instance, after which it is named. */
+  readonly id: InstanceId;
   readonly uid: string;
   /** Of the record that owns it; undefined: it is nobody's that we know. */
   readonly ownerUid: string | undefined;
@@ -114,10 +116,13 @@ interface PodObject {
   };
 }
 
-export const storedPodOf = (object: unknown): StoredPod => {
+/** Undefined for one that can't be an instance's. */
+export const storedPodOf = (object: unknown): StoredPod | undefined => {
   const { metadata, spec, status } = object as PodObject;
+  const id = idOfPodName(metadata.name);
+  if (id === undefined) return undefined;
   return {
-    namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
+    namespace: metadata.namespace, id, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
     endsBy: metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp),
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,

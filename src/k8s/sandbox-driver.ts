@@ -5,7 +5,7 @@ import {
   DefinitionRefused, InstanceGone, LeaseLost, LogsGone, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
-import type { InstanceId, Revision } from '../model/identifiers.ts';
+import { podNameOf, type InstanceId, type Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
@@ -146,7 +146,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     if (namespace === undefined) return;
     const uid = known?.podUid ?? pod?.uid;
     if (uid === undefined) throw new OutcomeUnknown('its Pod is not known yet');
-    await this.#removal.remove({ namespace, name: id, uid });
+    await this.#removal.remove({ namespace, id, uid });
   }
 
   async forget(id: InstanceId): Promise<void> {
@@ -233,7 +233,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const stored = 'record' in of ? of : undefined;
     const { id, namespace } = 'record' in of ? { id: of.record.id, namespace: of.record.poolOwner.namespace } : of;
     const before = this.#mirror.pod(id);
-    const found = await this.#soon.get(podPath(namespace, id)).catch(notFound);
+    const found = await this.#soon.get(podPath(namespace, podNameOf(id))).catch(notFound);
     const pod = found === undefined ? undefined : storedPodOf(found);
     if (before && before.uid !== pod?.uid) this.#mirror.dropPod(before); // the watch will tell so too, later
     if (pod) this.#removal.hurry(pod);
@@ -286,6 +286,6 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   #target(id: InstanceId, container: string | undefined): PodTarget | undefined {
     const pod = this.#mirror.pod(id);
     const wanted = container ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
-    return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: id, uid: pod.uid, container: wanted } : undefined;
+    return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted } : undefined;
   }
 }

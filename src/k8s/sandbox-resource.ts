@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { idOfPodName, podNameOf, type InstanceId } from '../model/identifiers.ts';
 import { END_REASONS, type Birth, type Claim, type End, type InstanceRecord } from '../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import { formatMark, isKeyed, parseMark } from '../model/request-mark.ts';
@@ -9,7 +10,7 @@ import { foreignMetadataOf, type ForeignMetadata } from './foreign-metadata.ts';
 export const sandboxesPath = (namespace?: string): string =>
   `/apis/sandpool.dev/v1alpha1${namespace === undefined ? '' : `/namespaces/${namespace}`}/sandboxes`;
 
-export const sandboxPath = (namespace: string, id: string): string => `${sandboxesPath(namespace)}/${id}`;
+export const sandboxPath = (namespace: string, id: InstanceId): string => `${sandboxesPath(namespace)}/${podNameOf(id)}`;
 
 /** Labels by which records and Pods are selected. */
 export const POOL_LABEL = 'sandpool.dev/pool-uid';
@@ -85,7 +86,7 @@ const objectOf = (record: InstanceRecord, { uid, podUid, annotations, foreign }:
   apiVersion: 'sandpool.dev/v1alpha1',
   kind: 'Sandbox',
   metadata: {
-    name: record.id, namespace: record.poolOwner.namespace, uid, resourceVersion: record.revision === '' ? undefined : record.revision,
+    name: podNameOf(record.id), namespace: record.poolOwner.namespace, uid, resourceVersion: record.revision === '' ? undefined : record.revision,
     // Who wrote which field is not kept: without it the API server takes a fifth less time for a claim, and tells it in 0.9 KB instead of 1.6.
     managedFields: uid === undefined ? undefined : [{}],
     ...foreign,
@@ -130,10 +131,12 @@ export const storedSandboxOf = (object: unknown, share: <T>(value: T) => T = (va
   // What the API server stores has passed the same schema there; here only what an older schema could have let through.
   if (typeof spec !== 'object' || spec === null || spec.format > FORMAT || typeof spec.poolUid !== 'string' || (spec.state === 'claimed') !== (spec.claim !== undefined)) return undefined;
   const { namespace } = metadata;
+  const id = idOfPodName(metadata.name);
+  if (id === undefined) return undefined;
   const { claim, end } = spec;
   const mark = claim?.mark === undefined ? undefined : parseMark(claim.mark);
   const record: InstanceRecord = {
-    id: metadata.name, revision: metadata.resourceVersion, state: spec.state, poolUid: share(spec.poolUid), poolName: share(spec.poolName),
+    id, revision: metadata.resourceVersion, state: spec.state, poolUid: share(spec.poolUid), poolName: share(spec.poolName),
     poolOwner: share({ namespace, ...spec.poolOwner }), createdAt: Date.parse(spec.createdAt), updateRevision: share(spec.updateRevision),
     cpu: share(spec.cpu), memory: share(spec.memory), containerImages: share(spec.containerImages),
     ...(spec.endpoints ? { endpoints: share(spec.endpoints) } : {}), startupTimeoutMs: spec.startupTimeoutMs,

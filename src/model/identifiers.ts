@@ -16,6 +16,9 @@ export const isInstanceId = (text: string): text is InstanceId => UUID_V7.test(t
 /** The instance's name as a workload: `sb-<uuid>`. */
 export const podNameOf = (id: InstanceId): string => `sb-${id}`;
 
+/** The id in such a name, which need not be a UUID; undefined where it is no such name. */
+export const idOfPodName = (name: string): InstanceId | undefined => (name.startsWith('sb-') ? name.slice('sb-'.length) : undefined);
+
 /** A DNS-1123 label: 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 section 2.1). */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
 

@@ -34,7 +34,7 @@ const aPool = (size: number, ready: readonly string[]) => {
 };
 
 const aPod = (id: string): StoredPod => ({
-  namespace: 'alpha', name: id, uid: `pod-${id}`, ownerUid: `uid-${id}`, revision: '1', nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: STARTING,
+  namespace: 'alpha', id, uid: `pod-${id}`, ownerUid: `uid-${id}`, revision: '1', nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: STARTING,
 });
 
 describe('a look for idle instances', () => {

@@ -24,7 +24,7 @@ const aSandbox = (revision: string): StoredSandbox => ({
 });
 
 const aPod = (revision: string): StoredPod => ({
-  namespace: ALICE.namespace, name: ID, uid: 'uid-of-the-pod', ownerUid: RECORD_UID, revision, nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: { kind: 'available', startedAt: 1 },
+  namespace: ALICE.namespace, id: ID, uid: 'uid-of-the-pod', ownerUid: RECORD_UID, revision, nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: { kind: 'available', startedAt: 1 },
 });
 
 describe('the mirror of instances', () => {

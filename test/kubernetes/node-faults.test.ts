@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
 import { STAGE_LABEL } from '../support/control-plane/kwok-config.ts';
 import { installCustomResources } from '../support/custom-resources.ts';
@@ -17,7 +18,7 @@ describe('what a node can suffer', function () {
   after(() => pods.close());
 
   const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args);
-  const nodeOf = (id: string): Promise<string> => kubectl('get', 'pod', id, '-n', pods.namespace, '-o', 'jsonpath={.spec.nodeName}');
+  const nodeOf = (id: string): Promise<string> => kubectl('get', 'pod', podNameOf(id), '-n', pods.namespace, '-o', 'jsonpath={.spec.nodeName}');
   const last = (id: string) => pods.log.of(id).at(-1);
   const isUnavailable = (id: string, reason: string): Promise<void> => eventually(() => {
     const vitals = last(id)?.vitals;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { InstanceGone, NoPlace, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
 import { installCustomResources } from '../support/custom-resources.ts';
@@ -99,7 +100,7 @@ describe('what a Pod can suffer', function () {
 
     it('is not mixed up with a Pod of its name that somebody made by hand', async () => {
       const birth = pods.order();
-      await byHand(birth.record.id);
+      await byHand(podNameOf(birth.record.id));
       expect((await rejection(pods.driver.launch(birth, permitted))).message).to.contain('not its own');
     });
   });
@@ -128,14 +129,14 @@ describe('what a Pod can suffer', function () {
 
     it('counts as deleted where somebody deletes it by hand', async () => {
       const { id } = await pods.claimed();
-      await kubectl('delete', 'pod', id);
+      await kubectl('delete', 'pod', podNameOf(id));
       await ends(id, { reason: 'deleted', exitCode: null });
     });
 
     it('counts as killed, and says by whom, where it is evicted', async () => {
       const { id } = await pods.claimed();
-      const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: id, namespace: pods.namespace } });
-      const path = `/api/v1/namespaces/${pods.namespace}/pods/${id}/eviction`;
+      const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: podNameOf(id), namespace: pods.namespace } });
+      const path = `/api/v1/namespaces/${pods.namespace}/pods/${podNameOf(id)}/eviction`;
       expect((await controlPlane().kubectlAs('admin', ['create', '--raw', path, '-f', '-'], eviction)).exitCode).to.equal(0);
       await ends(id, { reason: 'killed', exitCode: null });
       expect(last(id)?.vitals).to.have.property('reason').that.contains('Eviction');
@@ -144,14 +145,14 @@ describe('what a Pod can suffer', function () {
     it('counts as killed where its kubelet ends it', async () => {
       const { id } = await pods.claimed();
       const status = { status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' } };
-      await kubectl('patch', 'pod', id, '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
+      await kubectl('patch', 'pod', podNameOf(id), '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
       await ends(id, { reason: 'killed', exitCode: null });
       expect(last(id)?.vitals).to.have.property('reason', 'Evicted: The node was low on resource: memory.');
     });
 
     it('can be ended where somebody deletes its record', async () => {
       const { id } = await pods.claimed();
-      await kubectl('delete', 'sandbox', id);
+      await kubectl('delete', 'sandbox', podNameOf(id));
       await shows(id, ({ record }) => record === undefined, 'it is told');
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.log.when(id, 'gone');
@@ -161,13 +162,13 @@ describe('what a Pod can suffer', function () {
 
     it('is gone where another Pod has its name, which is left alone', async () => {
       const { id } = await pods.claimed();
-      await kubectl('delete', 'pod', id, '--grace-period=0', '--force');
-      await byHand(id);
+      await kubectl('delete', 'pod', podNameOf(id), '--grace-period=0', '--force');
+      await byHand(podNameOf(id));
       await pods.log.when(id, 'gone');
       expect(await rejection(pods.driver.exec(id, { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 }, new AbortController().signal))).to.be.instanceOf(InstanceGone);
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.driver.forget(id);
-      expect(await kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.deletionTimestamp}')).to.equal('');
+      expect(await kubectl('get', 'pod', podNameOf(id), '-o', 'jsonpath={.metadata.deletionTimestamp}')).to.equal('');
     });
 
     it('keeps the reason of its end, whoever looks', async () => {
@@ -185,19 +186,19 @@ describe('what a Pod can suffer', function () {
   describe('when it ends', () => {
     it('is gone though somebody\'s finalizer keeps the object', async () => {
       const { id } = await pods.claimed();
-      await kubectl('patch', 'pod', id, '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl('patch', 'pod', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.log.when(id, 'gone');
       await pods.driver.forget(id);
       await shows(id, ({ record }) => record === undefined, 'it is forgotten');
-      await kubectl('patch', 'pod', id, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl('patch', 'pod', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     });
 
     it('is dead, never free, though somebody\'s finalizer keeps the record', async () => {
       const other = await PodDriver.watching(controlPlane(), pods.namespace);
       const { id } = await pods.launched();
       await other.log.when(id, 'available');
-      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.retire(id, record.revision);
@@ -205,23 +206,23 @@ describe('what a Pod can suffer', function () {
       expect(await rejection(other.driver.claim(record, aClaim({ owner: record.poolOwner })))).to.be.instanceOf(RecordConflict);
       expect((await other.driver.confirm(id, pods.namespace)).record).to.equal(undefined);
       expect((await other.driver.idle(record.poolUid, pods.namespace)).map((fact) => fact.id)).to.not.include(id);
-      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
       await other.close();
     });
 
     it('keeps what others put on its record', async () => {
       const { id } = await pods.launched();
-      await kubectl('annotate', 'sandbox', id, 'test.sandpool.dev/note=theirs');
-      await kubectl('label', 'sandbox', id, 'theirs=too');
-      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl('annotate', 'sandbox', podNameOf(id), 'test.sandpool.dev/note=theirs');
+      await kubectl('label', 'sandbox', podNameOf(id), 'theirs=too');
+      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.claim(record, aClaim({ owner: record.poolOwner }));
-      const { metadata } = JSON.parse(await kubectl('get', 'sandbox', id, '-o', 'json')) as { readonly metadata: { readonly labels: object; readonly annotations: object; readonly finalizers: object } };
+      const { metadata } = JSON.parse(await kubectl('get', 'sandbox', podNameOf(id), '-o', 'json')) as { readonly metadata: { readonly labels: object; readonly annotations: object; readonly finalizers: object } };
       expect(metadata.labels).to.include({ 'theirs': 'too', 'sandpool.dev/state': 'claimed' });
       expect(metadata.annotations).to.include({ 'test.sandpool.dev/note': 'theirs' });
       expect(metadata.finalizers).to.deep.equal(['test.sandpool.dev/keeps']);
-      await kubectl('patch', 'sandbox', id, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     });
 
     it('is ended without grace where it outlives its end', async () => {

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { v7 } from 'uuid';
 import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver, type PodOrderPart } from '../support/a-pod-driver.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
 import { installCustomResources } from '../support/custom-resources.ts';
@@ -59,7 +60,7 @@ describe('readiness probes of Pods', function () {
   it('of an endpoint are the kubelet\'s to run, and told as the endpoint\'s', async () => {
     const { id, seen } = await outcomes({ definition: { endpoints: { web: { port: PORT, scheme: 'http', readinessProbe: httpProbe(PORT, '/broken') } } } });
     expect(seen).to.deep.equal([{ endpoint: 'web', failure: 'GET /broken answered 503' }]);
-    const probe = JSON.parse(await controlPlane().kubectl('get', 'pod', id, '-n', pods.namespace, '-o', 'jsonpath={.spec.containers[0].readinessProbe}')) as { readonly httpGet: object };
+    const probe = JSON.parse(await controlPlane().kubectl('get', 'pod', podNameOf(id), '-n', pods.namespace, '-o', 'jsonpath={.spec.containers[0].readinessProbe}')) as { readonly httpGet: object };
     expect(probe.httpGet).to.deep.include({ port: PORT, path: '/broken' }).and.to.not.have.property('host');
   });
 
@@ -70,7 +71,7 @@ describe('readiness probes of Pods', function () {
     const { port } = elsewhere.address() as AddressInfo;
     const { id, seen } = await outcomes({ container: { readinessProbe: httpProbe(port, '/') } });
     expect(seen[0]?.failure).to.be.a('string');
-    await controlPlane().kubectl('patch', 'pod', id, '-n', pods.namespace, '--subresource=status', '--type=merge', '-p', '{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}');
+    await controlPlane().kubectl('patch', 'pod', podNameOf(id), '-n', pods.namespace, '--subresource=status', '--type=merge', '-p', '{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}');
     expect((await pods.driver.probe(id))[0]?.failure).to.be.a('string');
     expect(wasAsked).to.equal(false);
     elsewhere.close();

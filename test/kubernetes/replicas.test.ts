@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import { eventually } from '../support/eventually.ts';
 import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
 import { startRedis, type TestRedis } from '../support/redis-server.ts';
@@ -105,7 +106,7 @@ describe('three replicas on a cluster', function () {
     });
     const id = idOf(await until(201, () => one.post('/sandboxes', { poolName: 'by-hand' })));
 
-    await controlPlane().kubectl('delete', 'sandbox', id, '-n', namespace);
+    await controlPlane().kubectl('delete', 'sandbox', podNameOf(id), '-n', namespace);
 
     await eventually(async () => (await two.get(`/sandboxes/${id}`)).status === 404, 'it is gone everywhere');
     await eventually(async () => (await one.get('/sandboxes?phase=Completed')).json.items?.some(({ sandboxId }) => sandboxId === id) === true, 'it is in the history');

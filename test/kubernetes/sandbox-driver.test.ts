@@ -4,6 +4,7 @@ import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-driver.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import { installCustomResources } from '../support/custom-resources.ts';
 import { eventually } from '../support/eventually.ts';
@@ -76,7 +77,7 @@ describe('sandboxes as Pods of a real API server', function () {
     const one = await aReplica();
     const { id } = await launched(one);
     await one.driver.claim((await one.driver.read(id)).record ?? expect.fail(), aClaimHere());
-    const { metadata } = JSON.parse(await controlPlane().kubectl('get', '--raw', `/apis/sandpool.dev/v1alpha1/namespaces/${namespace}/sandboxes/${id}`)) as { readonly metadata: object };
+    const { metadata } = JSON.parse(await controlPlane().kubectl('get', '--raw', `/apis/sandpool.dev/v1alpha1/namespaces/${namespace}/sandboxes/${podNameOf(id)}`)) as { readonly metadata: object };
     expect(metadata).to.not.have.property('managedFields');
   });
 
@@ -112,7 +113,7 @@ describe('sandboxes as Pods of a real API server', function () {
     const [first, second] = await Promise.all([replica.driver.launch(order, permitted), replica.driver.launch(order, permitted)]);
     expect(second.revision).to.equal(first.revision);
     const pods = await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name');
-    expect(pods.split('\n').filter((name) => name === `pod/${order.record.id}`)).to.have.lengthOf(1);
+    expect(pods.split('\n').filter((name) => name === `pod/${podNameOf(order.record.id)}`)).to.have.lengthOf(1);
   });
 
   it('are not launched by who no longer leads', async () => {
@@ -141,7 +142,7 @@ describe('sandboxes as Pods of a real API server', function () {
     const replica = await aReplica();
     const record = await launched(replica);
     await replica.driver.claim(record, aClaimHere());
-    await controlPlane().kubectl('delete', 'pod', record.id, '-n', namespace, '--grace-period=0', '--force');
+    await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
     await replica.log.when(record.id, 'gone');
   });
 
@@ -150,7 +151,7 @@ describe('sandboxes as Pods of a real API server', function () {
     const record = await launched(first);
     await first.driver.claim(record, aClaimHere());
     await first.driver.stop();
-    await controlPlane().kubectl('delete', 'pod', record.id, '-n', namespace, '--grace-period=0', '--force');
+    await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
     const second = await aReplica();
     await second.log.when(record.id, 'gone');
   });

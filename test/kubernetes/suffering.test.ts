@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import { eventually } from '../support/eventually.ts';
 import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
 import { startRedis, type TestRedis } from '../support/redis-server.ts';
@@ -57,13 +58,13 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
   it('keeps in its history how a claimed one ended: evicted, deleted by hand, dead', async () => {
     await until(201, () => client.post('/sandboxpools', { name: 'mortal', templateName: 'idle-pod', replicas: 3 }));
     const [evicted, deleted, dead] = [await claim('mortal'), await claim('mortal'), await claim('mortal')];
-    const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: evicted, namespace } });
-    await controlPlane().kubectlAs('admin', ['create', '--raw', `/api/v1/namespaces/${namespace}/pods/${evicted}/eviction`, '-f', '-'], eviction);
+    const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: podNameOf(evicted), namespace } });
+    await controlPlane().kubectlAs('admin', ['create', '--raw', `/api/v1/namespaces/${namespace}/pods/${podNameOf(evicted)}/eviction`, '-f', '-'], eviction);
     await finished(evicted, 'killed');
-    await controlPlane().kubectl('delete', 'pod', deleted, '-n', namespace);
+    await controlPlane().kubectl('delete', 'pod', podNameOf(deleted), '-n', namespace);
     await finished(deleted, 'deleted');
     const status = { status: { phase: 'Failed', containerStatuses: [{ name: 'main', image: 'x', imageID: '', ready: false, restartCount: 0, state: { terminated: { exitCode: 3 } } }] } };
-    await controlPlane().kubectl('patch', 'pod', dead, '-n', namespace, '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
+    await controlPlane().kubectl('patch', 'pod', podNameOf(dead), '-n', namespace, '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
     await finished(dead, 'exited');
   });
 

@@ -1,4 +1,5 @@
 import type { Dice } from '../hostile-values.ts';
+import { idOfPodName } from '../../../src/model/identifiers.ts';
 import type { Arena } from './arena.ts';
 import { BadLink } from './faults/bad-link.ts';
 import { ClockJump } from './faults/clock-jump.ts';
@@ -80,7 +81,7 @@ const badLink = ({ contenders }: Arena, dice: Dice, which: 'toApi' | 'toRedis'):
 };
 
 const removal = async ({ controlPlane }: Arena, dice: Dice, what: { readonly resource: 'pods' | 'sandboxes.sandpool.dev'; readonly namespace: string }): Promise<Fault> => {
-  const there = (await controlPlane.kubectl('get', what.resource, '-n', what.namespace, '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((id) => id !== '');
+  const there = (await controlPlane.kubectl('get', what.resource, '-n', what.namespace, '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').flatMap((name) => idOfPodName(name) ?? []);
   const ids: string[] = [];
   for (let left = 1 + dice.below(MOST_REMOVED); left > 0 && there.length > 0; left -= 1) ids.push(...there.splice(dice.below(there.length), 1));
   return new RemovedByHand(controlPlane, { ...what, ids });

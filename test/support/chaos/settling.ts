@@ -1,3 +1,4 @@
+import { idOfPodName } from '../../../src/model/identifiers.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import type { Arena } from './arena.ts';
 import type { Load } from './load.ts';
@@ -100,7 +101,7 @@ export class Settling {
       readonly items: readonly { readonly metadata: { readonly name: string }; readonly spec: { readonly state: string; readonly poolName: string } }[];
     };
     const names = new Set(pools.map(({ name }) => name));
-    const left = records.items.filter(({ metadata, spec }) => (spec.state === 'claimed' && !load.kept.has(metadata.name)) || !names.has(spec.poolName));
+    const left = records.items.filter(({ metadata, spec }) => (spec.state === 'claimed' && !load.kept.has(idOfPodName(metadata.name) ?? '')) || !names.has(spec.poolName));
     return left.length === 0 ? undefined : left.map(({ metadata, spec }) => `${metadata.name} (${spec.poolName}, ${spec.state})`).join(', ');
   }
 

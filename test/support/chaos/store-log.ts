@@ -1,4 +1,5 @@
 import type { Moment, PodState, PoolState, RecordState, Sighting, StoreChange } from './history.ts';
+import { idOfPodName } from '../../../src/model/identifiers.ts';
 
 const SIGHT_EVERY_MS = 50;
 const ANSWER_MS = 1_000;
@@ -104,9 +105,9 @@ interface Condition { readonly type: string; readonly status: string }
 const changeOf = (key: string, revision: number, text: string | undefined): StoreChange | undefined => {
   const [, , a = '', b = '', c = '', d = ''] = key.split('/');
   const value: unknown = text === undefined ? undefined : JSON.parse(text);
-  if (a === 'sandpool.dev' && b === 'sandboxes') return { kind: 'sandbox', revision, name: d, ...withState(value, recordState) };
+  if (a === 'sandpool.dev' && b === 'sandboxes') return { kind: 'sandbox', revision, name: idOfPodName(d) ?? d, ...withState(value, recordState) };
   if (a === 'sandpool.dev' && b === 'sandboxpools') return { kind: 'pool', revision, namespace: c, name: d, ...withState(value, (pool) => poolState(c, pool)) };
-  if (a === 'pods') return { kind: 'pod', revision, name: c, ...withState(value, podState) };
+  if (a === 'pods') return { kind: 'pod', revision, name: idOfPodName(c) ?? c, ...withState(value, podState) };
   if (a === 'minions') return { kind: 'node', revision, name: b, ...withState(value, nodeState) };
   return undefined;
 };

@@ -1,4 +1,5 @@
 import type { Cluster } from '../../control-plane/cluster.ts';
+import { podNameOf } from '../../../../src/model/identifiers.ts';
 import type { Fault } from './fault.ts';
 
 export interface Removal {
@@ -28,7 +29,7 @@ export class RemovedByHand implements Fault {
 
   async begin(): Promise<void> {
     const { resource, namespace, ids } = this.#removal;
-    await this.#cluster.kubectl('delete', resource, '-n', namespace, '--ignore-not-found', '--wait=false', '--grace-period=0', '--force', ...ids);
+    await this.#cluster.kubectl('delete', resource, '-n', namespace, '--ignore-not-found', '--wait=false', '--grace-period=0', '--force', ...ids.map(podNameOf));
   }
 
   async end(): Promise<void> {}
