@@ -26,7 +26,7 @@ const aStore = () => {
       return object;
     },
   };
-  return { objects, put, lanes: { lane: () => client } };
+  return { objects, put, lanes: { lane: () => client, calm: async () => undefined } };
 };
 
 describe('a driver whose watch is behind', () => {
