@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { unavailable } from '../../src/model/refusals.ts';
+import { eventually } from '../support/eventually.ts';
 import { MemoryAnswerRows } from '../support/memory-answer-rows.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -63,6 +65,21 @@ describe('Idempotency-Key', () => {
     expect([second.status, second.json.errorCode, second.headers['retry-after']]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT', '1']);
     expect((await first).status).to.equal(201);
     expect((await server.tenant.post('/sandboxpools', body, under('k2'))).status).to.equal(201);
+  });
+
+  it('stays in flight after a refusal until it is known whether the claim landed', async () => {
+    const { operations } = server;
+    const { claimSandbox } = operations;
+    let settle: () => void = () => {};
+    const settled = new Promise<void>((resolve) => { settle = resolve; });
+    Object.assign(operations, { claimSandbox: async () => { throw unavailable('not yet'); }, unsettledClaim: () => settled });
+    expect((await claim()).status).to.equal(503);
+    Object.assign(operations, { claimSandbox, unsettledClaim: () => undefined });
+
+    expect([(await claim()).status, (await claim()).json.errorCode]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT']);
+    settle();
+    await settled;
+    await eventually(async () => (await claim()).status === 201, 'it is carried out anew');
   });
 
   it('keeps no answer but 2xx', async () => {

@@ -117,8 +117,25 @@ describe('API keys', () => {
       await mirror.remove(created);
 
       expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
-      store.get = async () => created; // as it stood before
+      let reads = 0;
+      store.get = async () => { reads += 1; return created; }; // as it stood before
       expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      expect([apiKeys.find(record.keyId), reads]).to.deep.equal([undefined, 0]);
+    });
+
+    it('are refused by who reads them just before they are gone', async () => {
+      const { apiKeys, authenticateAfresh } = await other(true);
+      const { apiKey, record } = minted();
+      const created = { ...record, revision: '1' };
+      let answer = (): void => undefined;
+      store.get = () => new Promise((resolve) => { answer = () => resolve(created); });
+      const refused = rejection(authenticateAfresh(apiKey));
+      await Promise.resolve();
+      await mirror.create(record);
+      await mirror.remove(created);
+      answer();
+
+      expect(await refused).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
       expect(apiKeys.find(record.keyId)).to.equal(undefined);
     });
 

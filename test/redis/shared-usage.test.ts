@@ -118,6 +118,18 @@ describe('usage and requests of two replicas', function () {
     expect(await isFree(2)).to.equal(false);
   });
 
+  it('gives the seat back of an instance that was retired before it could be claimed', async () => {
+    const { b, truth } = await twoReplicas(1);
+    const [stored] = await truth.records.all();
+    const { id = '', revision = '' } = stored?.record ?? {};
+    b.driver.lag();
+    await truth.retire(id, revision);
+    const claimed = await b.claim(alice, { poolName: 'default' }); // what the leader launched for it
+
+    expect(claimed.id).to.not.equal(id);
+    expect((await one.unsettled(ALICE, 'sandboxes', 0)).map(({ name }) => name)).to.not.include(id);
+  });
+
   it('writes no claim whose seat was lost meanwhile', async () => {
     const { a, b, truth, clock } = await twoReplicas(1);
     truth.failNext('claim', new OutcomeUnknown('cut'));

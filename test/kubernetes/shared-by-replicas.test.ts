@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import { formatApiKey } from '../../src/model/api-key-text.ts';
+import { EventReader } from '../support/event-reader.ts';
+import { eventually } from '../support/eventually.ts';
+import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
+import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { aPodTemplate, Replicas } from '../support/replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+describe('what three replicas share', function () {
+  this.timeout(90_000);
+  const controlPlane = onTheControlPlane();
+  let redis: TestRedis;
+  let replicas: Replicas;
+  let tenant: string;
+
+  before(async () => {
+    redis = await startRedis();
+    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings });
+    tenant = await replicas.tenant('blue', 'bea');
+    await controlPlane().apply(aPodTemplate('shared-pod'));
+    const pool = { name: 'p', templateName: 'shared-pod', replicas: 2 };
+    await eventually(async () => [201, 409].includes((await at(0).post('/sandboxpools', pool)).status), 'the pool is made', 20_000);
+  });
+  after(async () => {
+    await replicas?.stop();
+    await redis?.stop();
+  });
+
+  const opened: HttpClient[] = [];
+  const at = (replica: number, key = tenant): HttpClient => {
+    const client = replicas.replica(replica).client(key);
+    opened.push(client);
+    return client;
+  };
+  afterEach(() => { for (const client of opened.splice(0)) client.close(); });
+  const idOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
+  const claimed = async (replica: number, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> => {
+    let answer: HttpAnswer | undefined;
+    await eventually(async () => (answer = await at(replica).post('/sandboxes', { poolName: 'p' }, { headers })).status === 201, 'a claim', 30_000)
+      .catch((error: unknown) => { throw new Error(`${String(error)}: ${answer?.text}`); });
+    if (!answer) throw new Error('nothing was asked');
+    return answer;
+  };
+
+  it('is one stream of events, in which a client goes on at another replica', async () => {
+    const follow = async (replica: number, after?: string): Promise<EventReader> =>
+      (await EventReader.open(replicas.replica(replica).port, '/events', { 'SERVICE-API-KEY': tenant, ...(after === undefined ? {} : { 'Last-Event-ID': after }) })).read();
+    const of = (reader: EventReader, id: string) => reader.events.filter(({ data }) => data['sandboxId'] === id).map(({ data }) => data['reason']);
+    const [here, there] = [await follow(0), await follow(1)];
+    const id = idOf(await claimed(1));
+    await eventually(() => of(here, id).includes('Claimed') && of(there, id).includes('Claimed'), 'both are told');
+    const last = here.events.at(-1)?.id ?? '';
+    here.close();
+
+    expect((await at(2).delete(`/sandboxes/${id}`)).status).to.equal(200);
+    const again = await follow(2, last);
+    await eventually(() => of(again, id).includes('Completed') && of(there, id).includes('Completed'), 'its end is told');
+
+    expect(of(again, id).toSorted()).to.deep.equal(['Completed', 'Killing']);
+    expect(of(there, id).filter((reason) => reason === 'Claimed' || reason === 'Completed' || reason === 'Killing')).to.have.length(3);
+    expect(again.events.some(({ event }) => event === 'reset')).to.equal(false);
+    expect(again.events.find(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed')?.data).to.include({ endReason: 'deleted' });
+    for (const replica of [0, 1, 2]) {
+      await eventually(async () => ((await at(replica).get(`/sandboxes/${id}/events`)).json.items ?? []).map(({ reason }) => reason).join().includes('Claimed,Killing,Completed'), 'its own list, everywhere');
+    }
+    there.close();
+    again.close();
+  });
+
+  it('is what a request did whose replica was killed', async () => {
+    const headers = { 'Idempotency-Key': 'over-there' };
+    const first = await claimed(0, headers);
+    const kept = await at(1).post('/sandboxes', { poolName: 'p' }, { headers });
+    expect([kept.status, kept.text]).to.deep.equal([201, first.text]);
+
+    const under = { 'Idempotency-Key': 'cut-off' };
+    const cut = at(0).post('/sandboxes', { poolName: 'p' }, { headers: under }).then((answer) => (answer.status === 201 ? idOf(answer) : undefined), () => undefined);
+    await eventually(async () => ((await at(1).get('/sandboxes')).json.total ?? 0) >= 2, 'it is claimed');
+    await replicas.replica(0).kill();
+    const known = await cut;
+    const again = idOf(await claimed(1, under));
+    expect(again).to.equal(known ?? again);
+    expect((await at(2).get('/sandboxes?phase=Running')).json.total).to.equal(2);
+    await replicas.replica(0).start();
+  });
+
+  it('is which keys are good, at once', async () => {
+    const made = await at(0).post('/api-keys', {});
+    const key = made.json.apiKey ?? '';
+    expect((await at(1, key).get('/sandboxes')).status).to.equal(200);
+    expect((await at(2).delete(`/api-keys/${made.json.keyId ?? ''}`)).status).to.equal(200);
+
+    for (const replica of [0, 1, 2]) await eventually(async () => (await at(replica, key).get('/sandboxes')).status === 401, 'it is refused', 1_000);
+  });
+
+  it('is how many rejected keys came from an address', async () => {
+    const bad = formatApiKey({ keyId: 'aaaaaaaaaaaaaaaa', secret: 'b'.repeat(43) });
+    const statuses = [];
+    for (let n = 0; n < 24; n += 1) statuses.push((await at(n % 3, bad).get('/sandboxes')).status);
+
+    expect(statuses).to.include(401);
+    for (const replica of [0, 1, 2]) expect((await at(replica, bad).get('/sandboxes')).status).to.equal(429);
+    expect((await at(0).get('/sandboxes')).status).to.equal(200);
+  });
+});
