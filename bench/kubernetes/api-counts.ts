@@ -36,7 +36,8 @@ export const trafficOf = (before: ApiCounts, after: ApiCounts, per = 1): Traffic
   for (const [key, count] of after) {
     const [verb = '', resource = ''] = key.split(' ');
     const more = (count - (before.get(key) ?? 0)) / per;
-    if (more <= 0 || BESIDE.has(resource) || resource === '') continue;
+    // Paths without a resource are asked for by kubectl, which brings these numbers.
+    if (more <= 0 || BESIDE.has(resource) || resource === '' || resource.startsWith('/')) continue;
     if (WRITES.has(verb)) writes += more;
     else if (READS.has(verb)) reads += more;
     else continue;

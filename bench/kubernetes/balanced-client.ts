@@ -20,13 +20,14 @@ const LOOK_MS = 1_000;
  * second, goes to the next one where a connection is refused, and repeats nothing that may have been read.
  */
 export class BalancedClient {
-  readonly #clients: readonly { readonly client: HttpClient; readonly port: number }[];
+  /** `looks`: on connections of its own, so that it waits for no request. */
+  readonly #clients: readonly { readonly client: HttpClient; readonly looks: HttpClient; readonly port: number }[];
   readonly #ready = new Set<number>();
   readonly #timer: NodeJS.Timeout;
   #turn = 0;
 
   constructor(replicas: readonly Replica[], key: string) {
-    this.#clients = replicas.map(({ port }) => ({ client: new HttpClient(port, key), port }));
+    this.#clients = replicas.map(({ port }) => ({ client: new HttpClient(port, key), looks: new HttpClient(port, key), port }));
     for (const { port } of this.#clients) this.#ready.add(port);
     this.#timer = setInterval(() => { void this.#look(); }, LOOK_EVERY_MS);
   }
@@ -49,7 +50,7 @@ export class BalancedClient {
 
   stop(): void {
     clearInterval(this.#timer);
-    for (const { client } of this.#clients) client.close();
+    for (const each of this.#clients) for (const client of [each.client, each.looks]) client.close();
   }
 
   #inTurn() {
@@ -59,8 +60,8 @@ export class BalancedClient {
   }
 
   async #look(): Promise<void> {
-    await Promise.all(this.#clients.map(async ({ client, port }) => {
-      const ready = await client.get('/readyz', { signal: AbortSignal.timeout(LOOK_MS) }).then(({ status }) => status === 200, () => false);
+    await Promise.all(this.#clients.map(async ({ looks, port }) => {
+      const ready = await looks.get('/readyz', { signal: AbortSignal.timeout(LOOK_MS) }).then(({ status }) => status === 200, () => false);
       if (ready) this.#ready.add(port);
       else this.#ready.delete(port);
     }));

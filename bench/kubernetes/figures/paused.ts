@@ -6,7 +6,7 @@ import { pause } from '../../process-facts.ts';
 const PAUSE_MS = 20_000;
 const EVERY_MS = 500;
 const POOL = 'bench';
-const IDLE = 150;
+const IDLE = 300;
 const AGAIN_MS = 20;
 const AGAIN_WITHIN_MS = 30_000;
 

@@ -5,7 +5,7 @@ import { pause } from '../../process-facts.ts';
 
 /** Each a claim and a delete. */
 const CYCLES_PER_SECOND = 15;
-const IDLE = 150;
+const IDLE = 300;
 const POOL = 'bench';
 const BETWEEN_MS = 2_000;
 
