@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import type { Coordination, QuotaEntry, QuotaResource } from '../../src/contracts/coordination.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { createPool } from '../../src/operations/create-pool.ts';
+import { updatePool } from '../../src/operations/pools.ts';
+import { requireReserved } from '../../src/operations/reservations.ts';
+import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
+
+describe('a reservation', () => {
+  it('is asked for again before a write that comes more than a second after it', async () => {
+    const clock = new TestClock();
+    const asked: string[] = [];
+    let counts = true;
+    const coordination = { stillReserved: async (_tenant: Tenant, resource: QuotaResource, name: string) => { asked.push(`${resource} ${name}`); return counts; } };
+    const check = () => requireReserved({ coordination, clock }, { tenant: ALICE, name: 'x', resources: ['pools', 'replicas'], since });
+    const since = clock.now();
+
+    clock.advance(1_000);
+    await check();
+    expect(asked).to.deep.equal([]);
+    clock.advance(1);
+    await check();
+    expect(asked).to.deep.equal(['pools x', 'replicas x']);
+    counts = false;
+    expect(codeOf(await rejection(check()))).to.equal('UNAVAILABLE');
+  });
+
+  describe('of a pool', () => {
+    /** A coordination that takes so long, and then may have forgotten. */
+    const aWorld = async (takesMs: number) => {
+      const world = await aSupervisor({ pool: { replicas: 1 } });
+      const reserved: string[] = [];
+      const released: string[] = [];
+      const coordination: Coordination = {
+        ...world.coordination,
+        reserve: async (tenant: Tenant, resource: QuotaResource, entry: QuotaEntry) => {
+          world.clock.advance(takesMs);
+          reserved.push(`${resource} ${entry.amount}`);
+          return await world.coordination.reserve(tenant, resource, entry);
+        },
+        release: async (tenant, resource, name) => { released.push(resource); await world.coordination.release(tenant, resource, name); },
+        stillReserved: async () => false,
+      };
+      const templates = new TemplateCatalog();
+      const document = SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }] } });
+      templates.learn({ kind: 'put', record: { name: 't', revision: '1', version: '1', createdAt: 1, document } });
+      const deps = { ...world, coordination, templates };
+      const create = createPool({ ...deps, newUid: () => 'u1', limits: { pools: 10, replicas: 10 } });
+      return {
+        ...world, reserved, released,
+        create: () => create(alice, { name: 'more', templateName: 't', replicas: 3, labels: {}, annotations: {} }),
+        update: (replicas: number) => updatePool({ ...deps, replicaLimit: 10 })(alice, 'default', { replicas }),
+      };
+    };
+
+    it('that was lost meanwhile makes no pool', async () => {
+      const { create, pools, released } = await aWorld(600);
+
+      expect(codeOf(await rejection(create()))).to.equal('UNAVAILABLE');
+      expect(pools.records.has('u1')).to.equal(false);
+      expect(released).to.deep.equal(['pools', 'replicas']);
+    });
+
+    it('that was lost meanwhile changes no pool', async () => {
+      const { update, pools, pool, reserved } = await aWorld(1_100);
+
+      expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
+      expect(pools.records.get(pool.uid)?.replicas).to.equal(1);
+      expect(reserved).to.deep.equal(['replicas 5', 'replicas 1']);
+    });
+
+    it('stays where the pool may have been made, or changed', async () => {
+      const { create, update, pools, released, reserved } = await aWorld(1);
+      pools.create = async () => { throw new OutcomeUnknown('cut'); };
+      pools.update = async () => { throw new OutcomeUnknown('cut'); };
+
+      expect(await rejection(create())).to.be.instanceOf(OutcomeUnknown);
+      expect(released).to.deep.equal([]);
+      reserved.length = 0;
+      expect(await rejection(update(5))).to.be.instanceOf(OutcomeUnknown);
+      expect(reserved).to.deep.equal(['replicas 5', 'replicas 5']);
+    });
+  });
+});
