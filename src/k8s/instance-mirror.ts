@@ -116,6 +116,21 @@ export class InstanceMirror {
     this.#changed(id);
   }
 
+  /**
+   * These Pods stood at the revision, and no others. A Pod that was made or read here, and ended while no watch told, is known
+   * to nobody else: it would stay for ever.
+   */
+  listedPods(revision: string, isListed: (pod: StoredPod) => boolean): void {
+    for (const { pod } of [...this.#entries.values()]) if (pod && compareVersions(pod.revision, revision) <= 0 && !isListed(pod)) this.dropPod(pod);
+  }
+
+  /** The same of records. */
+  listedSandboxes(revision: string, isListed: (stored: StoredSandbox) => boolean): void {
+    for (const { sandbox } of [...this.#entries.values()]) {
+      if (sandbox && compareVersions(sandbox.record.revision, revision) <= 0 && !isListed(sandbox)) this.dropSandbox(sandbox.record.id, sandbox.uid);
+    }
+  }
+
   /** An uncached look found no Pod, or another's. */
   foundNoPod(id: InstanceId): void {
     const entry = this.#entries.get(id);

@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { podNameOf } from '../model/identifiers.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiServer } from './api-client.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
@@ -43,6 +44,7 @@ export class InstanceReflectors {
         return storedSandboxOf(object, share);
       },
       report: ({ type, record }) => { if (type === 'put') mirror.putSandbox(record); else mirror.dropSandbox(record.record.id, record.uid); },
+      listed: (revision) => { mirror.listedSandboxes(revision, ({ record, uid }) => this.#sandboxes.get(`${record.poolOwner.namespace}/${podNameOf(record.id)}`)?.uid === uid); },
     });
     this.#pods = new Reflector({
       ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
@@ -51,6 +53,7 @@ export class InstanceReflectors {
         else mirror.dropPod(record);
         if (type === 'gone' || record.vitals.kind === 'gone') deps.podGone(record.uid);
       },
+      listed: (revision) => { mirror.listedPods(revision, ({ namespace, id, uid }) => this.#pods.get(`${namespace}/${podNameOf(id)}`)?.uid === uid); },
     });
     this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, trim: storedNodeOf, report: ({ record }) => { mirror.nodeChanged(record.name); } });
     this.#catchUps = new SharedReads({ clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });

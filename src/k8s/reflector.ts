@@ -18,6 +18,8 @@ export interface ReflectorDeps<T> extends ReflectedObjectsDeps<T> {
   /** Objects of a collection that is compared to catch up with it. */
   readonly mostCompared?: number;
   readonly timings?: Partial<ReflectorTimings>;
+  /** After a list was reported: what stood at the revision is what `get` gives now, and nothing else. */
+  readonly listed?: (revision: string) => void;
   /** From 0 up to 1. */
   readonly random?: () => number;
 }
@@ -214,6 +216,7 @@ export class Reflector<T> {
       this.#objects.drop(key);
       if (slices.usedUp) await slices.next();
     }
+    this.#deps.listed?.(resourceVersion);
     this.#listDue = false;
     this.#heard();
     this.#advance(resourceVersion);

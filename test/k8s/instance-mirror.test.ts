@@ -44,6 +44,22 @@ describe('the mirror of instances', () => {
     expect(mirror.pod(ID)).to.equal(undefined);
   });
 
+  it('drops what was made here, and is in no list of a later revision', () => {
+    const { mirror, facts } = aMirror();
+    mirror.putSandbox(aSandbox('2'));
+    mirror.putPod(aPod('3'));
+    mirror.listedPods('2', () => false);
+    expect(facts.at(-1)?.vitals.kind).to.equal('available');
+    mirror.listedPods('3', ({ uid }) => uid === 'uid-of-the-pod');
+    expect(facts.at(-1)?.vitals.kind).to.equal('available');
+    mirror.listedPods('4', () => false);
+    expect(facts.at(-1)?.vitals.kind).to.equal('gone');
+    mirror.listedSandboxes('1', () => false);
+    expect(facts.at(-1)?.record?.revision).to.equal('2');
+    mirror.listedSandboxes('4', () => false);
+    expect(facts.at(-1)?.record).to.equal(undefined);
+  });
+
   it('takes another object of the same name', () => {
     const { mirror, facts } = aMirror();
     mirror.putSandbox(aSandbox('2'));

@@ -177,6 +177,13 @@ describe('the reflector', () => {
     });
   }
 
+  it('says when a list was reported, and as of which revision', async () => {
+    collection.put('a', 1);
+    const listed: string[] = [];
+    await started({ listed: (revision) => { listed.push(`${revision}: ${[...changes].join(', ')}`); } });
+    expect(listed).to.deep.equal([`${reflector.revision}: put a 1`]);
+  });
+
   it('begins its list again when a page has expired', async () => {
     for (const name of ['a', 'b', 'c']) collection.put(name, 1);
     let pages = 0;
