@@ -152,7 +152,7 @@ describe('the log of a Pod', function () {
     const own = await direct.pod('main');
     const from = (await direct.streams.logs(own, request)).next;
     const line = 'z'.repeat(1 << 20);
-    for (let i = 0; i < 30; i += 1) print(line);
+    for (let i = 0; i < 60; i += 1) print(line);
     print('the end');
     const before = heldBytes();
     let size = 0;
@@ -163,8 +163,8 @@ describe('the log of a Pod', function () {
       if (size >> 22 !== wasAt) held = Math.max(held, heldBytes() - before);
       if (lines.some(({ text }) => String(text) === 'the end')) break;
     }
-    expect(size).to.equal(30 * line.length + 7);
-    expect(held).to.be.lessThan(12 << 20);
+    expect(size).to.equal(60 * line.length + 7);
+    expect(held).to.be.lessThan(30 << 20);
     await direct.close();
   });
 

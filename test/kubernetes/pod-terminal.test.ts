@@ -116,9 +116,9 @@ describe('a terminal in a Pod', function () {
 
   it('waits for a shell that does not read, and is not taken for dead', async () => {
     const direct = await PodStreamsUnderTest.start(controlPlane(), { direct: true, pingEveryMs: 300 });
-    const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 20000000 | wc -c'], cols: 80, rows: 24 });
+    const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 6000000 | wc -c'], cols: 80, rows: 24 });
     const text = read(terminal);
-    let left = 20_000_000;
+    let left = 6_000_000;
     let waited = false;
     const feed = (): void => {
       while (left > 0) {
@@ -133,7 +133,7 @@ describe('a terminal in a Pod', function () {
     };
     await eventually(() => text().includes('raw'), 'the terminal takes bytes as they are');
     feed();
-    await eventually(() => text().includes('20000000'), 'all of it arrived', 30_000);
+    await eventually(() => text().includes('6000000'), 'all of it arrived', 50_000);
     expect(waited).to.equal(true);
     expect(await terminal.exit).to.equal(0);
     await direct.close();
