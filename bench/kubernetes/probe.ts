@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Session } from 'node:inspector/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -62,6 +62,7 @@ const profile = async (file: string): Promise<string> => {
 
 const socket = process.env['BENCH_PROBE'];
 if (socket !== undefined) {
+  rmSync(socket, { force: true }); // of the process before this one
   createServer((request, response) => {
     const [path, file = ''] = (request.url ?? '').split('?');
     (path === '/report' ? Promise.resolve(JSON.stringify(report())) : profile(decodeURIComponent(file)))
