@@ -3,6 +3,7 @@ import { RecentSet } from '../model/recent-set.ts';
 import type { End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { StoredPod } from './pod-resource.ts';
 import { compareVersions } from './resource-version.ts';
+import { Slices } from './slices.ts';
 import type { StoredSandbox } from './sandbox-resource.ts';
 
 interface Entry {
@@ -17,6 +18,8 @@ interface Entry {
   /** What was last reported. */
   shown?: string;
 }
+
+const SLICE_MS = 8;
 
 export interface InstanceMirrorDeps {
   readonly report: (fact: InstanceFact) => void;
@@ -44,10 +47,14 @@ export class InstanceMirror {
 
   constructor(deps: InstanceMirrorDeps) { this.#deps = deps; }
 
-  /** Both kinds have synced: reports everything once, and from now on each change. */
-  begin(): void {
+  /** Both kinds have synced: reports each change from now on, and everything once by the time it resolves, a slice of the event loop at a time. */
+  async begin(): Promise<void> {
     this.#reporting = true;
-    for (const id of [...this.#entries.keys()]) this.#changed(id);
+    const slices = new Slices(SLICE_MS);
+    for (const id of [...this.#entries.keys()]) {
+      if (slices.usedUp) await slices.next();
+      this.#changed(id);
+    }
   }
 
   sandbox(id: InstanceId): StoredSandbox | undefined { return this.#entries.get(id)?.sandbox; }

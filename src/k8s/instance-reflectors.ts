@@ -63,7 +63,7 @@ export class InstanceReflectors {
   async start(): Promise<void> {
     for (const reflector of this.#all) reflector.start();
     await Promise.all(this.#all.map((reflector) => reflector.synced()));
-    this.#deps.mirror.begin();
+    await this.#deps.mirror.begin();
   }
 
   /** Resolves once everything that was written before this call has been reported. */

@@ -11,7 +11,7 @@ const RECORD_UID = 'uid-of-the-record';
 const aMirror = () => {
   const facts: InstanceFact[] = [];
   const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => undefined });
-  mirror.begin();
+  void mirror.begin(); // there is nothing yet
   return { mirror, facts };
 };
 
@@ -28,6 +28,25 @@ const aPod = (revision: string): StoredPod => ({
 });
 
 describe('the mirror of instances', () => {
+  it('reports all that it was filled with, without holding the event loop, each once', async () => {
+    const facts: InstanceFact[] = [];
+    const mirror = new InstanceMirror({
+      report: (fact) => {
+        facts.push(fact);
+        for (const until = performance.now() + 1; performance.now() < until;); // as hosting an actor does
+      },
+      missesPod: () => undefined, nodeTrouble: () => undefined,
+    });
+    const ids = Array.from({ length: 60 }, (_, n) => `instance-${n}`);
+    for (const id of ids) mirror.putSandbox({ ...aSandbox('1'), record: { ...aSandbox('1').record, id } });
+    let [turns, over] = [0, false];
+    const begun = mirror.begin().finally(() => { over = true; });
+    for (; !over; turns++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+    await begun;
+    expect(turns).to.be.greaterThan(3);
+    expect(facts.map(({ id }) => id)).to.deep.equal(ids);
+  });
+
   it('does not bring back what was removed here, when the watch tells of an earlier change', () => {
     const { mirror, facts } = aMirror();
     mirror.putPod(aPod('1'));
