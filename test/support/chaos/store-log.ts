@@ -31,7 +31,7 @@ export class StoreLog {
 
   /** Every change of what the promises are about, up to this call. */
   async read(): Promise<readonly StoreChange[]> {
-    await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
+    const { header: { revision: last } } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
     const changes: StoreChange[] = [];
     const body = JSON.stringify({ create_request: { key: encoded(ROOT), range_end: encoded(`${ROOT.slice(0, -1)}0`), start_revision: '1' } });
     const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.timeout(READ_MS) });
@@ -41,7 +41,7 @@ export class StoreLog {
       if (error || result?.canceled) throw new Error(`etcd ended its log: ${line.slice(0, 500)}`);
       for (const event of result?.events ?? []) {
         const key = decoded(event.kv.key);
-        if (key === LAST) return changes;
+        if (event.kv.mod_revision === last) return changes;
         const change = changeOf(key, Number(event.kv.mod_revision), event.type === 'DELETE' ? undefined : decoded(event.kv.value ?? ''));
         if (change) changes.push(change);
       }
@@ -104,15 +104,14 @@ interface Condition { readonly type: string; readonly status: string }
 
 const changeOf = (key: string, revision: number, text: string | undefined): StoreChange | undefined => {
   const [, , a = '', b = '', c = '', d = ''] = key.split('/');
-  const value: unknown = text === undefined ? undefined : JSON.parse(text);
-  if (a === 'sandpool.dev' && b === 'sandboxes') return { kind: 'sandbox', revision, name: idOfPodName(d) ?? d, ...withState(value, recordState) };
-  if (a === 'sandpool.dev' && b === 'sandboxpools') return { kind: 'pool', revision, namespace: c, name: d, ...withState(value, (pool) => poolState(c, pool)) };
-  if (a === 'pods') return { kind: 'pod', revision, name: idOfPodName(c) ?? c, ...withState(value, podState) };
-  if (a === 'minions') return { kind: 'node', revision, name: b, ...withState(value, nodeState) };
+  if (a === 'sandpool.dev' && b === 'sandboxes') return { kind: 'sandbox', revision, name: idOfPodName(d) ?? d, ...withState(text, recordState) };
+  if (a === 'sandpool.dev' && b === 'sandboxpools') return { kind: 'pool', revision, namespace: c, name: d, ...withState(text, (pool) => poolState(c, pool)) };
+  if (a === 'pods') return { kind: 'pod', revision, name: idOfPodName(c) ?? c, ...withState(text, podState) };
+  if (a === 'minions') return { kind: 'node', revision, name: b, ...withState(text, nodeState) };
   return undefined;
 };
 
-const withState = <S>(value: unknown, read: (value: unknown) => S): { readonly state?: S } => (value === undefined ? {} : { state: read(value) });
+const withState = <S>(text: string | undefined, read: (value: unknown) => S): { readonly state?: S } => (text === undefined ? {} : { state: read(JSON.parse(text)) });
 
 const recordState = (value: unknown): RecordState => {
   const { metadata, spec } = value as Stored<{
