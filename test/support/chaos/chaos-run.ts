@@ -71,7 +71,7 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
       options.onFault?.(`${(now() / 1_000).toFixed(0)} s: ${fault.kind} (${fault.victim}) for ${fault.lastsMs} ms; ${load.claims} claims acknowledged`);
     }
     await load.stop();
-    const unsettled = await settling.unsettled(load);
+    const unsettled = await settling.unsettled(load, disturbances);
     await store.stop();
     const evidence: Evidence = { calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, quota: QUOTA, epoch: Date.now() - now() };
     return {

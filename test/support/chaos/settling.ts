@@ -1,6 +1,7 @@
 import { idOfPodName } from '../../../src/model/identifiers.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import type { Arena } from './arena.ts';
+import type { Disturbance } from './history.ts';
 import type { Load } from './load.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -52,7 +53,7 @@ export class Settling {
    * Ends everything but what is kept, and waits for rest. What of it does not come in time is told; each replica is asked
    * once more for what should run and for what should not, so that the history has it.
    */
-  async unsettled(load: Load): Promise<readonly string[]> {
+  async unsettled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
     const found: string[] = [];
     this.#deadline = performance.now() + this.#deps.within;
@@ -72,6 +73,7 @@ export class Settling {
     }
     for (const user of users) await expect(`the quota of ${user} counts what runs`, () => this.#quotaTrouble(user));
     await expect('no record is left over', () => this.#leftovers(load));
+    for (const user of users) await expect(`the finished sandboxes of ${user} are known`, () => this.#forgotten(user, disturbances));
     for (const [id, of] of load.kept) for (const replica of arena.contenders.keys()) await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
     const deleted = recorder.calls.flatMap(({ asked, answer, user }) => (asked.what === 'delete' && answer?.status === 200 ? { id: asked.id, user } : []));
     for (const [n, { id, user }] of deleted.slice(-MOST_LOOKED_AT).entries()) await recorder.send(user, n % arena.contenders.length, { what: 'get', id });
@@ -105,6 +107,29 @@ export class Settling {
     return left.length === 0 ? undefined : left.map(({ metadata, spec }) => `${metadata.name} (${spec.poolName}, ${spec.state})`).join(', ');
   }
 
+  /** What was deleted since history was last lost, and is not in the list of what has finished. */
+  async #forgotten(user: string, disturbances: readonly Disturbance[]): Promise<string | undefined> {
+    const wholeSince = Math.max(-Infinity, ...disturbances.filter(({ kind }) => kind === 'flush').map(({ to }) => to));
+    const byHand = new Set(disturbances.flatMap(({ removed }) => removed));
+    const finished = new Set<string>();
+    for (let offset = 0, total = 1; offset < total; offset += PAGE) {
+      const answer = await this.#deps.arena.contenders[0]?.client(user).get(`/sandboxes?phase=Completed&limit=${PAGE}&offset=${offset}`, { signal: AbortSignal.timeout(ANSWER_MS) });
+      if (answer?.status !== 200) return `${answer?.status}`;
+      total = answer.json.total ?? 0;
+      for (const item of answer.json.items ?? []) finished.add(String(item['sandboxId']));
+    }
+    // One that was asked to end before may have got its place in history before.
+    const asked = new Map<string, number>();
+    const deleted = new Set<string>();
+    for (const call of this.#deps.recorder.calls) {
+      if (call.asked.what !== 'delete' || call.user !== user) continue;
+      asked.set(call.asked.id, Math.min(call.invoked, asked.get(call.asked.id) ?? Infinity));
+      if (call.answer?.status === 200) deleted.add(call.asked.id);
+    }
+    const missing = [...deleted].filter((id) => !finished.has(id) && !byHand.has(id) && (asked.get(id) ?? 0) > wholeSince);
+    return missing.length === 0 ? undefined : missing.join(' ');
+  }
+
   async #until(what: string, look: () => Promise<string | undefined>): Promise<void> {
     const deadline = Math.max(this.#deadline, performance.now() + LOOK_EVERY_MS);
     for (;;) {
@@ -116,5 +141,6 @@ export class Settling {
   }
 }
 
+const PAGE = 1_000;
 /** Of what was deleted, the last. */
 const MOST_LOOKED_AT = 300;
