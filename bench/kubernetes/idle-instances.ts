@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
 import { STAGE_LABEL } from '../../test/support/control-plane/kwok-config.ts';
 import type { ApiClient } from '../../src/k8s/api-client.ts';
@@ -9,28 +10,68 @@ import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
-const WRITERS = 24;
+/** Instances, each two operations, of which a transaction of etcd takes 128. */
+const AT_ONCE = 50;
+const WRITERS = 4;
 const PODS = { runAsUser: 65_532, terminationGraceSeconds: 0 };
 /** Played by kwok, which leaves alone what has this label. */
 const NODE = 'node-0';
 const LEFT_ALONE = { [STAGE_LABEL]: 'stuck' };
 
-/** Idle instances of a pool as the product would have made them, but sooner: without a scheduler and kwok's status. No replica may run. */
-export const makeIdle = async (api: ApiClient, admin: ApiClient, { pool: object, count }: { readonly pool: unknown; readonly count: number }): Promise<void> => {
+export interface IdleOrder {
+  /** A `SandboxPool`, as the API server has it. */
+  readonly pool: unknown;
+  readonly count: number;
+  readonly etcdUrl: string;
+}
+
+/**
+ * Idle instances of a pool as the product would have made them, but sooner: one by the API server, without a scheduler and
+ * kwok's status, and its copies straight into etcd. No replica may run.
+ */
+export const makeIdle = async (api: ApiClient, admin: ApiClient, { pool: object, count, etcdUrl }: IdleOrder): Promise<void> => {
   const found = poolResource({ template: () => undefined, check: () => undefined, teamOf: () => undefined, now: () => 0 }).read(object as ResourceObject);
   if (found.kind !== 'record') throw new Error(`the pool is ${found.kind}`);
   const { uid: poolUid, name: poolName, owner: poolOwner, definition, updateRevision } = found.record;
   const { namespace } = poolOwner;
-  await inParallel(count, WRITERS, async () => {
-    const record: Birth['record'] = {
-      id: v7(), poolUid, poolName, poolOwner, createdAt: Math.round(performance.timeOrigin + performance.now()), updateRevision, cpu: definition.cpu, memory: definition.memory,
-      containerImages: Object.fromEntries(definition.containers.map(({ name, image }) => [name, image])), startupTimeoutMs: definition.startupTimeoutMs,
-    };
-    const stored = storedSandboxOf(await api.create(sandboxesPath(namespace), bornSandbox(record)));
-    const pod = podOf({ record, definition }, stored?.uid ?? '', PODS) as { metadata: { labels: object }; spec: object };
-    await admin.create(podsPath(namespace), { ...pod, metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, ...LEFT_ALONE } }, spec: { ...pod.spec, nodeName: NODE } });
-    await admin.patch(`${podPath(namespace, podNameOf(record.id))}/status`, 'application/merge-patch+json', { status: RUNNING() });
+  const record: Birth['record'] = {
+    id: v7(), poolUid, poolName, poolOwner, createdAt: Math.round(performance.timeOrigin + performance.now()), updateRevision, cpu: definition.cpu, memory: definition.memory,
+    containerImages: Object.fromEntries(definition.containers.map(({ name, image }) => [name, image])), startupTimeoutMs: definition.startupTimeoutMs,
+  };
+  const sandbox = await api.create(sandboxesPath(namespace), bornSandbox(record));
+  const wanted = podOf({ record, definition }, storedSandboxOf(sandbox)?.uid ?? '', PODS) as { metadata: { labels: object }; spec: object };
+  await admin.create(podsPath(namespace), { ...wanted, metadata: { ...wanted.metadata, labels: { ...wanted.metadata.labels, ...LEFT_ALONE } }, spec: { ...wanted.spec, nodeName: NODE } });
+  const pod = await admin.patch(`${podPath(namespace, podNameOf(record.id))}/status`, 'application/merge-patch+json', { status: RUNNING() });
+  await inParallel(Math.ceil((count - 1) / AT_ONCE), WRITERS, async (n) => {
+    const copies = Math.min(AT_ONCE, count - 1 - n * AT_ONCE);
+    await putAll(etcdUrl, Array.from({ length: copies }, () => copyOf(sandbox as Stored, pod as Stored, namespace)).flat());
   });
+};
+
+interface Stored {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: { readonly resourceVersion?: string; readonly ownerReferences?: readonly object[] };
+}
+
+/** Key and value. */
+type Entry = readonly [string, object];
+
+const copyOf = (sandbox: Stored, pod: Stored, namespace: string): readonly Entry[] => {
+  const [name, uid] = [podNameOf(v7()), randomUUID()];
+  const owners = pod.metadata.ownerReferences?.map((owner) => ({ ...owner, name, uid }));
+  const copied = ({ metadata: { resourceVersion: _resourceVersion, ...metadata }, ...rest }: Stored, part: object): object => ({ ...rest, metadata: { ...metadata, name, ...part } });
+  return [
+    [`/registry/sandpool.dev/sandboxes/${namespace}/${name}`, copied(sandbox, { uid })],
+    [`/registry/pods/${namespace}/${name}`, { apiVersion: 'v1', kind: 'Pod', ...copied(pod, { uid: randomUUID(), ownerReferences: owners }) }],
+  ];
+};
+
+const putAll = async (etcdUrl: string, entries: readonly Entry[]): Promise<void> => {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const success = entries.map(([key, value]) => ({ request_put: { key: base64(key), value: base64(JSON.stringify(value)) } }));
+  const answer = await fetch(`${etcdUrl}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) });
+  if (!answer.ok) throw new Error(`etcd answered ${answer.status}: ${await answer.text()}`);
 };
 
 const RUNNING = (): object => {

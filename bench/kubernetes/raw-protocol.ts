@@ -1,4 +1,5 @@
 import type { LoadOrder } from '../load-protocol.ts';
+import type { IdleOrder } from './idle-instances.ts';
 
 /** What the raw client is told; one order after the other. */
 export type RawOrder =
@@ -9,8 +10,7 @@ export type RawOrder =
   | { readonly kind: 'give back' }
   /** `put`: claims a record each; `lean put`: as the product puts it. `patch`: claims a Pod each, by its labels. */
   | { readonly kind: 'claim'; readonly by: 'put' | 'lean put' | 'patch'; readonly count: number; readonly mode: LoadOrder['mode'] }
-  /** Idle instances of a pool, given as the API server has it. */
-  | { readonly kind: 'make idle'; readonly adminKubeconfig: string; readonly pool: unknown; readonly count: number }
+  | ({ readonly kind: 'make idle'; readonly adminKubeconfig: string } & IdleOrder)
   /** A paged list of both kinds. */
   | { readonly kind: 'list' }
   /** Creates Pods, and waits until all run. */

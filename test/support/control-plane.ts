@@ -104,6 +104,8 @@ export class ControlPlane extends Cluster {
     return `http://127.0.0.1:${this.#layout.ports.etcd}`;
   }
 
+  get etcdUrl(): string { return `http://127.0.0.1:${this.#layout.ports.etcd}`; }
+
   pidOf(component: Component): number | undefined {
     return this.#processes.pidOf(component);
   }
