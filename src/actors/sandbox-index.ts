@@ -103,6 +103,9 @@ export class SandboxIndex {
     return shelf ? [...shelf.starting.newest(0, shelf.starting.size), ...shelf.unavailable.ids(), ...shelf.idle.ids()] : [];
   }
 
+  /** Of the pools that have instances. */
+  poolUids(): readonly string[] { return [...this.#shelves.keys()]; }
+
   claimedIn(poolUid: string): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids() ?? []; }
 
   /** What a request with an Idempotency-Key claimed, as long as it lives. */

@@ -331,7 +331,9 @@ export class Supervisor {
   }
 
   #retirePoolless(shard: number): void {
-    for (const [id, actor] of this.#sandboxes) if (shardOf(actor.getSnapshot().context.poolUid) === shard) this.#retireIfPoolless(id);
+    for (const uid of this.index.poolUids()) {
+      if (shardOf(uid) === shard && !this.pools.get(uid)) for (const id of this.index.dismissable(uid)) this.#retireIfPoolless(id);
+    }
   }
 
   #retireIfPoolless(id: string): void {

@@ -16,7 +16,7 @@ interface Entry {
   /** When it was first seen ready; what is not ready after that is unavailable. */
   startedAt?: number;
   /** What was last reported. */
-  shown?: string;
+  shown?: { readonly revision: string | undefined; readonly state: InstanceRecord['state'] | undefined; readonly kind: Vitals['kind']; readonly reason: string | undefined };
 }
 
 const SLICE_MS = 8;
@@ -47,7 +47,10 @@ export class InstanceMirror {
 
   constructor(deps: InstanceMirrorDeps) { this.#deps = deps; }
 
-  /** Both kinds have synced: reports each change from now on, and everything once by the time it resolves, a slice of the event loop at a time. */
+  /**
+   * Both kinds have synced: reports each change from now on, and everything once by the time it resolves, a slice of the event
+   * loop at a time. Before, an instance is reported as soon as its record and its Pod are both there, which says enough.
+   */
   async begin(): Promise<void> {
     this.#reporting = true;
     const slices = new Slices(SLICE_MS);
@@ -170,16 +173,16 @@ export class InstanceMirror {
 
   #changed(id: InstanceId, quietly = false): void {
     const entry = this.#entries.get(id);
-    if (!entry || !this.#reporting) return;
+    if (!entry || (!this.#reporting && !isWhole(entry))) return;
     const fact = this.#factOf(id, entry);
     const { record, vitals } = fact;
-    const shown = `${record?.revision ?? ''} ${record?.state ?? ''} ${vitals.kind} ${'reason' in vitals ? vitals.reason ?? '' : ''}`;
-    if (shown === entry.shown) return;
-    const known = entry.shown !== undefined;
-    entry.shown = shown;
+    const before = entry.shown;
+    const reason = 'reason' in vitals ? vitals.reason : undefined;
+    if (before?.revision === record?.revision && before?.state === record?.state && before?.kind === vitals.kind && before.reason === reason) return;
+    entry.shown = { revision: record?.revision, state: record?.state, kind: vitals.kind, reason };
     if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
-    if (!quietly && (known || record)) this.#deps.report(fact);
-    if (record?.claim && !entry.podGone && !ownPodOf(entry)) this.#deps.missesPod(id);
+    if (!quietly && (before || record)) this.#deps.report(fact);
+    if (this.#reporting && record?.claim && !entry.podGone && !ownPodOf(entry)) this.#deps.missesPod(id);
   }
 
   #factOf(id: InstanceId, entry: Entry): InstanceFact {
@@ -195,6 +198,9 @@ export class InstanceMirror {
     return vitals.kind === 'starting' ? { kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
   }
 }
+
+/** Record and own Pod are both known: what is still to be listed can't belie it. */
+const isWhole = (entry: Entry): boolean => entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
 
 const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet' };
 

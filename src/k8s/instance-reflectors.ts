@@ -61,6 +61,9 @@ export class InstanceReflectors {
 
   /** Resolves once all that stood at some moment is in the mirror, which reports from then on. */
   async start(): Promise<void> {
+    // Who runs on a node that is not known would be unavailable.
+    this.#nodes.start();
+    await this.#nodes.synced();
     for (const reflector of this.#all) reflector.start();
     await Promise.all(this.#all.map((reflector) => reflector.synced()));
     await this.#deps.mirror.begin();

@@ -28,6 +28,20 @@ const aPod = (revision: string): StoredPod => ({
 });
 
 describe('the mirror of instances', () => {
+  it('reports an instance whose record and Pod are both there before all others are, and one that lacks either afterwards', async () => {
+    const facts: InstanceFact[] = [];
+    const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => undefined });
+    mirror.putSandbox({ ...aSandbox('1'), record: { ...aSandbox('1').record, id: 'lacks-its-pod' } });
+    mirror.putPod(aPod('1'));
+    expect(facts).to.have.length(0);
+    mirror.putSandbox(aSandbox('2'));
+    expect(facts.map(({ id, vitals }) => `${id} ${vitals.kind}`)).to.deep.equal([`${ID} available`]);
+
+    await mirror.begin();
+
+    expect(facts.map(({ id }) => id)).to.deep.equal([ID, 'lacks-its-pod']);
+  });
+
   it('reports all that it was filled with, without holding the event loop, each once', async () => {
     const facts: InstanceFact[] = [];
     const mirror = new InstanceMirror({
