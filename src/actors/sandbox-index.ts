@@ -143,8 +143,9 @@ export class SandboxIndex {
     const newKeys = next ? this.#keysOf(next) : [];
     if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at) return;
     const moved = before && next && listEntry(before).at !== listEntry(next).at;
+    const entry = next && listEntry(next); // one for all its lists: there are sixteen
     for (const key of oldKeys) if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!)); // there are keys, so there is one
-    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, listEntry(next!));
+    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, entry!);
   }
 
   /** The same array for all that stand on the same lists: making the keys costs more than the lists do. */

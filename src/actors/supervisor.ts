@@ -1,4 +1,3 @@
-import { createActor, type Actor } from 'xstate';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, Lease } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
@@ -8,7 +7,6 @@ import { RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.
 import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
 import type { PoolEvent } from '../machines/pool-machine.ts';
 import type { SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
-import { sandboxMachine } from '../machines/sandbox-machine.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import { unavailable } from '../model/refusals.ts';
@@ -22,6 +20,7 @@ import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
+import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { isLeaders, sandboxEffects } from './sandbox-effects.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { SandboxNotes } from './sandbox-notes.ts';
@@ -52,7 +51,7 @@ export class Supervisor {
   readonly index = new SandboxIndex();
   readonly pools: PoolHost;
   readonly #deps: SupervisorDeps;
-  readonly #sandboxes = new Map<string, Actor<typeof sandboxMachine>>();
+  readonly #sandboxes = new Map<string, SandboxActor>();
   readonly #outbox: Outbox;
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
@@ -62,6 +61,7 @@ export class Supervisor {
   readonly #settling: Settling;
   readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
+  readonly #actors = new SandboxActors();
   #rebuilt = 0;
   #started = false;
   #report: PoolEvent | undefined;
@@ -259,9 +259,7 @@ export class Supervisor {
 
   #host(input: SandboxInput): void {
     const id = 'birth' in input ? input.birth.record.id : input.fact.id;
-    const actor = createActor(sandboxMachine, { input });
-    actor.on('*', (intent) => this.#put(id, intent));
-    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
+    const actor = this.#actors.make(input, (intent) => { this.#put(id, intent); });
     this.#sandboxes.set(id, actor);
     actor.start();
     this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
@@ -288,7 +286,7 @@ export class Supervisor {
     return (poolUid === undefined ? undefined : this.#deps.coordination.lease(shardOf(poolUid))) ?? LOST_LEASE;
   }
 
-  #changed(id: string, actor: Actor<typeof sandboxMachine>, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
+  #changed(id: string, actor: SandboxActor, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') {
       this.#rebuild(id, snapshot.error);
