@@ -10,13 +10,15 @@ export class SandboxActors {
 
   /** Not started yet. */
   make(input: SandboxInput, put: (intent: SandboxIntent) => void): SandboxActor {
-    const actor = createActor(sandboxMachine, { input, parent: this.#parent });
+    const actor = createActor(sandboxMachine, { input, parent: this.#parent, id: ID });
     actor.on('*', put);
     actor.subscribe(UNHEARD);
     return actor;
   }
 }
 
+/** The same for all: the parent's machine remembers every type of event that it ever met, and a child's end carries its id. */
+const ID = 'sandbox';
 /** Hears how its children end, and minds nothing: they are looked at after each send. */
 const PARENT = createMachine({ on: { '*': {} } });
 /** Unobserved, an error would end the process. */
