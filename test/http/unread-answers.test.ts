@@ -56,17 +56,18 @@ describe('an answer that is not read', () => {
   });
 
   it('leaves one alone that is read late but steadily, and a slow one after it on its connection', async () => {
-    const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 300 });
+    // All of it takes longer than the stall that is let pass, no step of it nearly as long.
+    const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 2_500 });
     const connection = await deaf();
     for (let at = 0; at < 6; at += 1) {
-      await new Promise((resolve) => { setTimeout(resolve, 100); });
+      await new Promise((resolve) => { setTimeout(resolve, 600); });
       connection.socket.resume();
       await new Promise((resolve) => { connection.socket.once('data', resolve); });
       if (at < 5) connection.socket.pause();
     }
     await eventually(() => connection.received().length > LARGE, 'the whole answer');
     expect(parseRaw(connection.received()).status).to.equal(200);
-    server.operations.runExec = () => new Promise((resolve) => { setTimeout(() => resolve(outcome({ exitCode: 7 })), 600); });
+    server.operations.runExec = () => new Promise((resolve) => { setTimeout(() => resolve(outcome({ exitCode: 7 })), 3_000); });
     connection.socket.write(ask);
     await eventually(() => connection.received().includes('"exitCode":7'), 'the next answer');
     expect(cuts()).to.deep.equal([]);
