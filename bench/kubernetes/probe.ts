@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Session } from 'node:inspector/promises';
@@ -33,6 +34,13 @@ setInterval(() => {
   stalls.push({ at: now, ms });
   stalls.sort((a, b) => b.ms - a.ms).splice(MOST_STALLS);
 }, TICK_MS).unref();
+
+// Until it first connects to anything it loads its modules.
+let connected = false;
+subscribe('net.client.socket', () => {
+  if (!connected) stalls = [];
+  connected = true;
+});
 
 const report = (): ProbeReport => {
   const found = stalls;

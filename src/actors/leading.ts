@@ -17,6 +17,8 @@ export interface LeadingDeps {
 
 const CATCH_UP_AGAIN_MS = 500;
 const DRAIN_MS = 2_000;
+/** A large mirror takes seconds to catch up; meanwhile claims need no leader. */
+const START_MS = 250;
 
 /**
  * Which shards this replica leads. A lease alone is not enough: the replica leads once its mirror has caught up with what
@@ -33,7 +35,7 @@ export class Leading {
 
   constructor(deps: LeadingDeps) { this.#deps = deps; }
 
-  /** Resolves once every shard whose lease is held now is led. Does nothing once it was stopped. */
+  /** Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once it was stopped. */
   async start(): Promise<void> {
     if (this.#over) return;
     const first: Promise<void>[] = [];
@@ -46,7 +48,7 @@ export class Leading {
       lost: (shard, because) => { this.#lose(shard, because); },
     });
     starting = false;
-    await Promise.all(first);
+    await Promise.race([Promise.all(first), this.#pause(START_MS)]);
   }
 
   leads(shard: number): boolean { return this.#led.has(shard) && this.#deps.leases.lease(shard)?.held() === true; }
