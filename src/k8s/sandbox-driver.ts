@@ -125,7 +125,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     if (known.record.claim) throw new RecordConflict('it is claimed');
     const { namespace } = known.record.poolOwner;
     try {
-      await this.#soon.remove(sandboxPath(namespace, id), { uid: known.uid, resourceVersion: seen, propagationPolicy: 'Background' });
+      await this.#background.remove(sandboxPath(namespace, id), { uid: known.uid, resourceVersion: seen, propagationPolicy: 'Background' });
     } catch (error) {
       if (isRefused(error, 409)) throw new RecordConflict('it was claimed, or changed', { cause: error });
       if (!isRefused(error, 404)) throw error;
