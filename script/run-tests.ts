@@ -57,7 +57,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGTERM', abort);
 
   const files = kubernetes ? [] : args.filter((arg) => arg !== '--nodes');
-  const results: SuiteResult[] = files.length === 0 && !kubernetes ? CHECKS.map(runCheck) : [];
+  const checks = CHECKS.filter(({ name }) => files.length === 0 && (!kubernetes || name === 'build'));
+  const results: SuiteResult[] = checks.map(runCheck);
   const suites: readonly Suite[] = files.length === 0
     ? suitesOf(join(ROOT, 'test')).filter(({ name }) => (name === KUBERNETES) === kubernetes)
     : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
