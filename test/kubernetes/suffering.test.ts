@@ -71,7 +71,8 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
   it('counts no start as failed where the namespace is being removed, and ends what ran in it', async () => {
     const green = replicas.namespaceOf('green');
     const gil = replicas.replica(0).client(await replicas.tenant('green', 'gil'));
-    await until(201, () => gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 2 }));
+    // One, that is claimed: an idle one that was deleted this young would count as one that could not live.
+    await until(201, () => gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 1 }));
     const { json } = await until(201, () => gil.post('/sandboxes', { poolName: 'doomed' }));
     await controlPlane().kubectl('delete', 'namespace', green, '--timeout=60s');
     const admin = replicas.replica(0).client(replicas.adminKey);
