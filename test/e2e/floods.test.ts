@@ -28,7 +28,8 @@ const fills = (path: string): Flood => ({
 });
 
 const FLOODS: readonly Flood[] = [
-  { what: 'forks without end', command: 'bomb() { bomb | bomb & }; while :; do bomb; done', isInSpate: (_client, _id, pids) => pids.length > PIDS_MAX * 0.6 },
+  // bash goes on where there is no process left to be had; sh ends, and the flood with it.
+  { what: 'forks without end', command: "exec bash -c 'bomb() { bomb | bomb & }; while :; do bomb; done' 2>/dev/null", isInSpate: (_client, _id, pids) => pids.length > PIDS_MAX * 0.6 },
   {
     what: 'takes memory without end', command: 'while :; do tail /dev/zero || echo killed >> /tmp/killed; done',
     isInSpate: async (client, id) => (await run(client, id, 'cat /tmp/killed')).stdout.startsWith('killed'),
