@@ -156,6 +156,7 @@ describe('the images of a machine', function () {
       const images = await imagesOf();
       images.release((await images.prepare('oci:spoilt')).key);
       await eventually(() => existsSync(join(folders.unpacked, key, 'durable')), 'it is durable');
+      await images.stop(); // else it might say once more that it is, when the test has taken that away
       return statSync(join(folders.unpacked, key, 'root')).ino;
     };
     const first = await unpackedAt();
