@@ -142,9 +142,9 @@ describe('the images of a machine', function () {
     const key = await layout('back');
     const images = await imagesOf();
     images.release((await images.prepare('oci:back')).key);
-    await eventually(() => existsSync(join(folders.unpacked, key, 'durable')), 'it is durable');
     for (const again of [images, await imagesOf()]) {
-      rmSync(join(folders.unpacked, key), { recursive: true });
+      await eventually(() => existsSync(join(folders.unpacked, key, 'durable')), 'it is durable');
+      rmSync(join(folders.unpacked, key), { recursive: true, maxRetries: 10, retryDelay: 20 });
       expect((await again.prepare('oci:back')).key).to.equal(key);
       expect(existsSync(join(folders.unpacked, key, 'root/file'))).to.equal(true);
     }
