@@ -14,7 +14,7 @@ const READY_DEADLINE_MS = 20_000;
 
 /** So that limits meant for tenants don't stop a measurement. */
 export const BENCH_FLAGS: readonly string[] = [
-  '--default-pool-replicas', '0', '--quotas-sandboxes', '100000', '--quotas-pools', '1000', '--quotas-replicas', '100000',
+  '--metrics-listen', '127.0.0.1:0', '--default-pool-replicas', '0', '--quotas-sandboxes', '100000', '--quotas-pools', '1000', '--quotas-replicas', '100000',
 ];
 
 interface StartTerms {

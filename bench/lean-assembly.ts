@@ -5,14 +5,22 @@ import { join, resolve } from 'node:path';
  * A copy of the built daemon without what it could answer a claim without: events, the check of the body and of fields that
  * it does not have, ETags. Answers its command line's main file. The copy is looked at by nothing but measurements.
  */
-export const leanAssembly = (): string => {
+export const leanAssembly = (): string => assemblyWith('lean', LEAN);
+
+/**
+ * A copy of the built daemon whose instances are there at once and are nothing: what it costs to have many, without what they cost themselves.
+ * Answers its command line's main file.
+ */
+export const scriptedAssembly = (): string => assemblyWith('scripted', SCRIPTED);
+
+const assemblyWith = (name: string, modules: Readonly<Record<string, string>>): string => {
   // Below node_modules, where packages are found as from the root folder.
-  const folder = resolve('node_modules/.sandpool-lean');
+  const folder = resolve(`node_modules/.sandpool-${name}`);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
   cpSync(resolve('dist'), join(folder, 'dist'), { recursive: true });
   for (const shared of ['package.json', 'config', 'native', 'bin']) symlinkSync(resolve(shared), join(folder, shared));
-  for (const [module, text] of Object.entries(LEAN)) {
+  for (const [module, text] of Object.entries(modules)) {
     const path = join(folder, 'dist', `${module}.js`);
     renameSync(path, path.replace(/\.js$/, '-whole.js'));
     writeFileSync(path, text);
@@ -36,4 +44,43 @@ const LEAN: Readonly<Record<string, string>> = {
   'http/entity-tag': `
     export * from './entity-tag-whole.js';
     export const entityTag = (revision) => '"' + revision + '-0000000000000000"';`,
+};
+
+const SCRIPTED: Readonly<Record<string, string>> = {
+  'embedded/sandbox-driver': `
+    export class EmbeddedSandboxDriver {
+      #records = new Map(); #clock; #report;
+      constructor({ clock }) { this.#clock = clock; }
+      describe() { return { isolation: 'scripted', warnings: [], problems: [] }; }
+      async watch(report) { this.#report = report; }
+      check() {}
+      expect() {}
+      async launch({ record }) {
+        const born = this.#write({ ...record, state: 'idle' }, '1');
+        setImmediate(() => this.#report(this.#fact(born.id)));
+        return born;
+      }
+      async claim(seen, claim) { return this.#write({ ...seen, state: 'claimed', claim }, seen.revision + '1'); }
+      async retire(id) { this.#end(id); }
+      async release(id) { this.#end(id); }
+      async forget() {}
+      async read(id) { return this.#fact(id); }
+      async confirm() { return undefined; }
+      async idle() { return []; }
+      async caughtUp() {}
+      async stop() {}
+      #write(record, revision) {
+        const written = { ...record, revision };
+        this.#records.set(written.id, written);
+        return written;
+      }
+      #end(id) {
+        this.#records.delete(id);
+        setImmediate(() => this.#report(this.#fact(id)));
+      }
+      #fact(id) {
+        const record = this.#records.get(id);
+        return { id, record, vitals: record ? { kind: 'available', startedAt: record.createdAt } : { kind: 'gone', exitCode: 0, reason: 'ended' } };
+      }
+    }`,
 };

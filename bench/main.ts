@@ -3,22 +3,31 @@ import type { Figure } from './figure.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
 import { endpoint } from './figures/endpoint.ts';
+import { envs } from './figures/envs.ts';
 import { exec } from './figures/exec.ts';
 import { fill } from './figures/fill.ts';
 import { growth } from './figures/growth.ts';
 import { help } from './figures/help.ts';
 import { image } from './figures/image.ts';
+import { inside } from './figures/inside.ts';
 import { list } from './figures/list.ts';
 import { loop } from './figures/loop.ts';
 import { memory } from './figures/memory.ts';
 import { neighbours } from './figures/neighbours.ts';
 import { overload } from './figures/overload.ts';
+import { revoked } from './figures/revoked.ts';
+import { rollout } from './figures/rollout.ts';
+import { scaling } from './figures/scaling.ts';
+import { series } from './figures/series.ts';
 import { slow } from './figures/slow.ts';
+import { telling } from './figures/telling.ts';
+import { tenants } from './figures/tenants.ts';
 import { throughput } from './figures/throughput.ts';
+import { waiting } from './figures/waiting.ts';
 import { runFigures } from './run-figures.ts';
 
 const FIGURES: readonly Figure[] = [
-  claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow,
+  claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside,
 ];
 
 await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 300_000, endLiving });

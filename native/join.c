@@ -167,19 +167,6 @@ static void block_signals(void) {
   sigprocmask(SIG_BLOCK, &join.signals, NULL);
 }
 
-/* Shares the parent half's memory, which sleeps meanwhile. */
-static void enter(void) {
-  enter_cgroups(&join.order.cgroups);
-  /* Before the namespaces: inside it is refused. */
-  if (geteuid() == 0 && setgroups(0, NULL) < 0) fail("setgroups", errno);
-  if (join.namespaces && setns(join.target, join.namespaces) < 0) fail("enter the sandbox", errno);
-  long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
-  if (child < 0) fail("fork in the sandbox", errno);
-  if (child == 0) become_command();
-  join.command = (pid_t)child;
-  _exit(0);
-}
-
 static void drop_privileges(void) {
   uid_t uid = (uid_t)join.order.inside_uid;
   gid_t gid = (gid_t)join.order.inside_gid;
@@ -190,7 +177,24 @@ static void drop_privileges(void) {
       fail("drop the bounding set", errno);
     }
   if (setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0) fail("take the uid inside", errno);
+  /* A change of uid sets it to fs.suid_dumpable. */
+  if (prctl(PR_SET_DUMPABLE, 0) < 0) fail("prctl", errno);
   drop_capabilities();
+}
+
+/* Shares the parent half's memory, which sleeps meanwhile. */
+static void enter(void) {
+  enter_cgroups(&join.order.cgroups);
+  /* Before the namespaces: inside it is refused. */
+  if (geteuid() == 0 && setgroups(0, NULL) < 0) fail("setgroups", errno);
+  if (join.namespaces && setns(join.target, join.namespaces) < 0) fail("enter the sandbox", errno);
+  /* Here, in nobody's sight: what is born in the sandbox's pid namespace has its uid, and no more rights, from the first moment. */
+  drop_privileges();
+  long child = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (child < 0) fail("fork in the sandbox", errno);
+  if (child == 0) become_command();
+  join.command = (pid_t)child;
+  _exit(0);
 }
 
 /* Those of the sandbox's init, which this uid may read without the capability that root may lack. */
@@ -204,7 +208,7 @@ static void take_limits(void) {
   }
 }
 
-/* A change of uid clears the wish, so it comes after; the parent half may be gone by then, and it is asked. */
+/* The parent half may be gone before the wish is known, and it is asked. */
 static void die_with_parent(void) {
   struct pollfd parent = {.fd = join.parent, .events = POLLIN};
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) fail("prctl", errno);
@@ -214,7 +218,6 @@ static void die_with_parent(void) {
 static void become_command(void) {
   setsid();
   if (join.terminal && ioctl(0, TIOCSCTTY, 0) < 0) fail("take the terminal", errno);
-  drop_privileges();
   take_limits();
   die_with_parent();
   leave_keyring();

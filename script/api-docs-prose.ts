@@ -25,7 +25,8 @@ body are let pass, nothing of them is kept, and a \`Warning: 299\` header names 
 never moved into bounds. A query parameter is given once; unknown ones are let pass. Headers must be in within 10 s and take
 at most 16 KiB, the whole request within 30 s.
 
-**Paths** are the same with \`/v1\` before them. They are exact: no trailing slash, no other case.
+**Paths** are the same with \`/v1\` before them. They are exact: no trailing slash, no other case. A whole URL in the place of the path (RFC 9112, 3.2.2)
+is its path, for its host; a fragment, user information or another scheme there is refused with 400.
 
 **Answers.** JSON in UTF-8. A POST that makes something answers 201, all else 200. Fields without a value are left out, never
 null. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`, \`30m\`, \`1h30m\`. Each answer has an \`X-Request-Id\`:
@@ -78,6 +79,7 @@ most 16 terminals. Closing the connection hangs up the terminal: the shell gets 
 | 1009 | a message was too long |
 | 1011 | the link to the shell was lost (the spawner ended) |
 | 1012 | the daemon stops |
+| 4001 | the key that the token was issued to was revoked, or has expired |
 | 4004 | the sandbox ended |
 | 4008 | the reader was too slow |
 

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { DaemonUnderTest } from '../test/support/a-daemon.ts';
+import { AS_SHIPPED, DaemonUnderTest } from '../test/support/a-daemon.ts';
 import { operationAt } from '../test/support/documented-answers.ts';
 import { stocked } from '../test/support/on-a-daemon.ts';
 import { PageSession } from '../test/support/page-session.ts';
@@ -19,7 +19,7 @@ const FILE = fileURLToPath(new URL('../src/http/openapi/examples.ts', import.met
 interface Exchange { readonly method: string; readonly path: string; readonly request: string; readonly status: number; readonly type: string; readonly answer: string }
 
 const main = async (): Promise<void> => {
-  const daemon = await DaemonUnderTest.start(['--replica', 'sandpool-0']);
+  const daemon = await DaemonUnderTest.start([...AS_SHIPPED, '--replica', 'sandpool-0']);
   const exchanges: Exchange[] = [];
   const recorder = createServer((request, response) => void relay(request, response, { port: daemon.run.port, exchanges }));
   recorder.listen(0, '127.0.0.1');

@@ -9,11 +9,18 @@ const MOST_SHOWN = 40;
 const [claims = '20000', faults = '60', seedText = '', kinds = ''] = process.argv.slice(2);
 const seed = seedText === '' ? Math.floor(Math.random() * 2 ** 32) : Number(seedText);
 
+/** Ctrl-C once: what was reached is judged. Once more, or by any other signal: all of it ends at once, by its watchdog. */
+const enough = new AbortController();
+process.once('SIGINT', () => {
+  console.log('no more load and faults; what was reached is judged, which takes a minute or two (once more: it ends at once)');
+  enough.abort();
+});
+
 const main = async (): Promise<void> => {
   console.log(`${claims} claims and ${faults} faults, seed ${seed}`);
   const report = await chaosRun({
     seed, claims: Number(claims), faults: Number(faults), atMostMs: AT_MOST_MS, ...(kinds === '' ? {} : { kinds: kinds.split(',') }),
-    onFault: (line) => { console.log(line); },
+    enough: enough.signal, onStrike: (line) => { console.log(line); },
   });
   console.table(countsOf(report));
   for (const { promise, what } of report.violations.slice(0, MOST_SHOWN)) console.log(`${promise}: ${what.slice(0, 1_000)}`);

@@ -18,13 +18,48 @@ machine decides and does nothing: its actions note what became known and ask for
 export const poolProse = `
 # The pool machine
 
-One pool; [src/machines/pool-machine.ts](../../src/machines/pool-machine.ts). Three regions side by side: its lifecycle, how
-its size compares with \`replicas\`, and the breaker for failing starts. It counts its instances as they move, and asks for
-effects (\`launch\`, \`trim\`, \`end-running\`, \`save-breaker\`, \`remove\`) only while this replica leads the pool.
+One pool; [src/machines/pool-machine.ts](../../src/machines/pool-machine.ts). Four regions side by side: its lifecycle, how
+its size compares with \`replicas\`, the breaker for failing starts, and the rollout of a changed definition. It is told how its instances
+count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
+only while this replica leads the pool.
 
 - **Never above \`replicas\`.** What is present, launches under way included, comes to \`replicas\` and not beyond.
 - **Paced.** Launches take tokens from a bucket; so many may be starting at once. After failures in a row there are none
   for a pause that doubles, then one, until that one has started.
-- **Running sandboxes are never trimmed.** They are ended by a deletion with \`force\` alone.
+- **A rollout replaces, it doesn't take away.** An instance of an older revision is retired only where a launch follows at once, and a ready
+  one only while no more than \`maxUnavailable\` of those that should be unclaimed are missing, starting or unavailable. A revision whose
+  starts fail stops it: the older ones stay. See [rollouts](../decisions/0019-rollouts.md).
+- **Running sandboxes are neither trimmed nor replaced.** They are ended by a deletion with \`force\` alone.
 - **Deletion turns neither back nor away.** The record goes once nothing unclaimed is left (with \`force\`: nothing at all).
+`;
+
+export const autoscalingGroupProse = `
+# The autoscaling group machine
+
+One group of an env; [src/machines/autoscaling-group-machine.ts](../../src/machines/autoscaling-group-machine.ts). What it wants is
+arithmetic ([src/machines/autoscaling-evaluation.ts](../../src/machines/autoscaling-evaluation.ts), explained in
+[autoscaling](../autoscaling.md)); the machine sees to it that what was decided is done once. It is told how its members stand every 5 s,
+at once after a claim that was refused or waits, and as soon as a cooldown is over; it asks for effects (\`save\`, \`apply\`,
+\`tell\`, \`remember\`) only while this replica leads the env.
+
+- **Saved, then done.** A decision is saved in the env's record before any pool is changed. Who lost that write drops it. Each pool
+  is set to an absolute size, only from the size that was seen, and notes the decision's number in the same write: who comes later with
+  the same decision, or an earlier one, changes nothing.
+- **Finished by the next.** A leader that finds a decision of the last minute unfinished carries it out; an older one is dropped.
+- **The owner wins.** A pool whose size somebody changed meanwhile is left alone, and so is all where the group was disabled.
+- **Nothing waits for ever.** What is not answered within 5 s is asked for again, under the same number.
+`;
+
+export const memberProse = `
+# The env member machine
+
+One member of an [env](../envs.md), with the pool of its name; [src/machines/env-member-machine.ts](../../src/machines/env-member-machine.ts).
+It is told what its env and its pool are now, and asks for effects (\`make-pool\`, \`settle-pool\`, \`end-pool\`, \`forget\`) only while this
+replica leads the env, one at a time.
+
+- **The env is the truth.** A member that the env lists gets its pool, also where whoever added it died before. A pool that names an
+  env which does not list it ends. Each effect looks first at what the store says.
+- **Drained before it goes.** The env lists a member until its pool is gone.
+- **Never stuck, never hasty.** What failed is tried again after a pause that doubles, up to a minute; another word of the owner's
+  is tried at once.
 `;

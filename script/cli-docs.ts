@@ -30,7 +30,7 @@ const PROSE = `
 - **Settings.** Each has a flag of \`serve\`, \`config print\` and (some) of \`doctor\`; they are listed in
   [configuration](configuration.md), not here.
 - **Completion.** \`source <(sandpool completion bash)\`, the same for zsh, \`sandpool completion fish | source\`: commands, options,
-  and the names of pools, sandboxes and keys that there are.
+  and the names of pools, envs, sandboxes, templates, instance types and keys that there are.
 `;
 
 /** The page as the commands are now. */
@@ -42,10 +42,17 @@ export const cliPage = async (): Promise<string> => {
     const root = await program([name], nothing, { stdout, stderr: stdout });
     const command = root.commands.find((candidate) => candidate.name() === name);
     if (!command) throw new Error(`there is no command ${name}`);
-    const members = command.commands.filter((member) => member.name() !== 'help');
-    sections.push(`## ${name}`, ...(members.length === 0 ? [helpOf(command)] : [`${command.description()}.`, ...members.flatMap((member) => [`### ${name} ${member.name()}`, helpOf(member)])]));
+    sections.push(`## ${name}`, ...(membersOf(command).length === 0 ? [helpOf(command)] : [`${command.description()}.`, ...membersOf(command).flatMap((member) => memberSections(member, name))]));
   }
   return `${[PROSE.trim(), ...sections].join('\n\n')}\n`;
+};
+
+const membersOf = (command: Command): readonly Command[] => command.commands.filter((member) => member.name() !== 'help');
+
+/** Of a group its members, under their whole names. */
+const memberSections = (member: Command, above: string): readonly string[] => {
+  const name = `${above} ${member.name()}`;
+  return membersOf(member).length === 0 ? [`### ${name}`, helpOf(member)] : membersOf(member).flatMap((below) => memberSections(below, name));
 };
 
 export const cliPageIsFresh = async (): Promise<boolean> => readFileSync(PAGE, 'utf8') === await cliPage();

@@ -54,6 +54,7 @@ const valueAt = (tree: unknown, path: string): unknown =>
 const shown = (path: string, value: unknown): string => {
   if (path === 'dataDir') return '`/var/lib/sandpool` for root, else `~/.local/share/sandpool`';
   if (path === 'templatesDir') return 'config/templates';
+  if (path === 'instanceTypes.file') return 'config/instance-types.yaml';
   if (value === null || value === undefined) return '–';
   if (Array.isArray(value)) return value.length === 0 ? 'none' : `\`${value.join(',')}\``;
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;

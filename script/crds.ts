@@ -7,12 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AdminCreateApiKeyBody } from '../src/http/schemas/api-keys.ts';
-import { CreatePoolBody } from '../src/http/schemas/pools.ts';
+import { EnvSpecFields } from '../src/http/schemas/env-fields.ts';
+import { RecordedPoolFields } from '../src/http/schemas/pool-source.ts';
+import { CreatePoolBody, PoolScaleFields, UpdateStrategyFields } from '../src/http/schemas/pools.ts';
 import { ApiKeySpecSchema } from '../src/k8s/api-key-resource.ts';
+import { ResolvedEnvSchema } from '../src/k8s/env-resource.ts';
 import { ResolvedPoolSchema } from '../src/k8s/pool-resource.ts';
 import { SandboxSpecSchema } from '../src/k8s/sandbox-resource.ts';
+import { UserQuotaSpecSchema } from '../src/k8s/user-quota-resource.ts';
 import { ResolvedTemplateSchema } from '../src/k8s/template-resource.ts';
 import { DNS_LABEL_PATTERN } from '../src/model/identifiers.ts';
+import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pool.ts';
 import { SandboxTemplateSchema } from '../src/model/template.ts';
 import { structuralOf, type Structural } from './structural-schema.ts';
 
@@ -54,7 +59,7 @@ const ruled = (schema: Structural, place: string, extra: Structural): void => {
   }, schema);
   for (const [keyword, value] of Object.entries(extra)) {
     const before = node[keyword];
-    node[keyword] = Array.isArray(before) && Array.isArray(value) ? [...(before as unknown[]), ...(value as unknown[])] : value;
+    node[keyword] = Array.isArray(before) && Array.isArray(value) && keyword === 'x-kubernetes-validations' ? [...(before as unknown[]), ...(value as unknown[])] : value;
   }
 };
 
@@ -70,6 +75,8 @@ const PROBE_PORTS: Rule = {
 const quantityWithin = (least: string, most: string, message: string): Rule =>
   ({ rule: `isQuantity(self) && quantity(self).compareTo(quantity('${least}')) >= 0 && quantity(self).compareTo(quantity('${most}')) <= 0`, message });
 
+const NO_PARENT: Rule = { rule: '!("/" + self + "/").contains("/../")', message: 'must be a path without ..' };
+
 const templateSpec = (): Structural => {
   const spec = structuralOf(SandboxTemplateSchema.shape.spec);
   for (const list of ['containers', 'endpoints']) ruled(spec, list, byName);
@@ -80,16 +87,46 @@ const templateSpec = (): Structural => {
     ruled(spec, `containers[].resources.${part}.cpu`, validations(quantityWithin('10m', '256', 'must be a cpu quantity from 10m to 256')));
     ruled(spec, `containers[].resources.${part}.memory`, validations(quantityWithin('16Mi', '4Ti', 'must be a memory quantity from 16Mi to 4Ti')));
   }
-  ruled(spec, 'containers[].workingDir', validations({ rule: '!self.contains("/../") && !self.endsWith("/..")', message: 'must be an absolute path without ..' }));
+  ruled(spec, 'containers[].workingDir', validations(NO_PARENT));
   return spec;
 };
 
 const poolSpec = (): Structural => {
-  const { templateName, replicas, labels, annotations } = CreatePoolBody.shape;
-  const spec = structuralOf(z.object({ templateName, replicas, labels, annotations }));
+  const { labels, annotations } = CreatePoolBody.shape;
+  const { autoUpdate, maxUnavailable } = UpdateStrategyFields;
+  const updateStrategy = z.object({ autoUpdate: autoUpdate.default(DEFAULT_UPDATE_STRATEGY.autoUpdate), maxUnavailable: maxUnavailable.default(DEFAULT_UPDATE_STRATEGY.maxUnavailable) });
+  const { replicas, minReplicas, maxReplicas } = PoolScaleFields;
+  const spec = structuralOf(z.object({
+    ...RecordedPoolFields, replicas: replicas.default(1), minReplicas, maxReplicas, updateStrategy: updateStrategy.optional(), labels, annotations,
+  }));
   ruled(spec, 'templateName', { minLength: 1 });
-  return { ...spec, ...validations(...fixed('templateName')) };
+  for (const path of ['mountPath', 'subPath']) ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
+  ruled(spec, 'template', templateSpec());
+  return { ...spec, ...validations(...WHAT_TO_RUN, ...REPLICA_BOUNDS) };
 };
+
+const envSpec = (): Structural => {
+  const spec = structuralOf(z.object(EnvSpecFields));
+  for (const path of ['mountPath', 'subPath']) ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
+  for (const list of ['members', 'groups']) ruled(spec, list, byName);
+  ruled(spec, 'groups[]', validations(GROUP_BOUNDS));
+  return { ...spec, ...validations(MEMBERS_GROUPS, ...fixed('mode')) };
+};
+
+const GROUP_BOUNDS: Rule = { rule: 'self.minReplicas <= self.maxReplicas', message: 'minReplicas must be at most maxReplicas' };
+const MEMBERS_GROUPS: Rule = {
+  rule: '!has(self.members) || self.members.all(m, !has(m.config) || !has(m.config.scalingGroup) || (has(self.groups) && self.groups.exists(g, g.name == m.config.scalingGroup)))',
+  message: 'scalingGroup must be one of groups',
+};
+
+const WHAT_TO_RUN: readonly Rule[] = [
+  { rule: 'has(self.templateName) || has(self.template) || (has(self.overrides) && has(self.overrides.image))', message: 'templateName is required where there is neither template nor overrides.image' },
+  { rule: '!(has(self.templateName) && has(self.template))', message: 'template can not stand beside templateName' },
+];
+const REPLICA_BOUNDS: readonly Rule[] = [
+  { rule: '!has(self.minReplicas) || self.replicas >= self.minReplicas', message: 'replicas must be at least minReplicas' },
+  { rule: '!has(self.maxReplicas) || self.replicas <= self.maxReplicas', message: 'replicas must be at most maxReplicas' },
+];
 
 const sandboxSpec = (): Structural => ({
   ...structuralOf(SandboxSpecSchema),
@@ -107,6 +144,11 @@ const apiKeySpec = (): Structural => {
   return { ...spec, ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role')) };
 };
 
+const userQuotaSpec = (): Structural => {
+  const { team, user } = AdminCreateApiKeyBody.shape;
+  return structuralOf(z.object({ ...UserQuotaSpecSchema.shape, team, user }));
+};
+
 const kinds = (): readonly Kind[] => [
   {
     kind: 'SandboxTemplate', plural: 'sandboxtemplates', shortNames: ['sbt'], scope: 'Cluster', description: 'What the instances of a pool are started from.',
@@ -118,6 +160,14 @@ const kinds = (): readonly Kind[] => [
     spec: poolSpec(), resolved: structuralOf(ResolvedPoolSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
     columns: [
       { name: 'Template', type: 'string', jsonPath: '.spec.templateName' }, { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
+    ],
+  },
+  {
+    kind: 'SandboxEnv', plural: 'sandboxenvs', shortNames: ['sbe'], scope: 'Namespaced', description: 'A template with what differs from it, and the pools that are made and sized by it.',
+    spec: envSpec(), resolved: structuralOf(ResolvedEnvSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
+    columns: [
+      { name: 'Template', type: 'string', jsonPath: '.spec.templateRef.name' },
       { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
     ],
   },
@@ -136,6 +186,17 @@ const kinds = (): readonly Kind[] => [
     columns: [
       { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' }, { name: 'Role', type: 'string', jsonPath: '.spec.role' },
       { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' }, AGE,
+    ],
+  },
+  {
+    kind: 'UserQuota', plural: 'userquotas', shortNames: ['sbq'], scope: 'Namespaced',
+    description: 'What one user of a team may have. A limit that is left out is what the daemons are configured with.',
+    spec: userQuotaSpec(), conditions: false,
+    rules: [{ rule: "self.metadata.name == self.spec.team + '.' + self.spec.user", message: 'the name must be {team}.{user}, as spec.team and spec.user say' }],
+    columns: [
+      { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' },
+      { name: 'Sandboxes', type: 'integer', jsonPath: '.spec.sandboxes' }, { name: 'Pools', type: 'integer', jsonPath: '.spec.pools' },
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' }, AGE,
     ],
   },
 ];

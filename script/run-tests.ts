@@ -14,12 +14,12 @@ import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { OTHER_NODES, otherNode } from './other-nodes.ts';
-import { endLeftovers } from './test-leftovers.ts';
+import { endLeftovers, ofRun } from '../local-cluster/leftovers.ts';
 import type { SuiteResult } from './test-reporter.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** For all suites together. They take about five minutes on two quiet cores; a noisy machine is up to four times slower. */
-const RUN_DEADLINE_MS = 45 * 60_000;
+/** For all suites together. They take about a quarter of an hour on two quiet cores, on three Nodes twice that; a noisy machine is slower. */
+const RUN_DEADLINE_MS = 60 * 60_000;
 const KUBERNETES_DEADLINE_MS = 40 * 60_000;
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
@@ -48,7 +48,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   let current: Started | undefined;
   const abort = (signal: NodeJS.Signals): void => {
     if (current) killSession(current);
-    void endLeftovers({ session: current?.session ?? -1, folder }, 0).finally(() => {
+    void endLeftovers(ofRun({ session: current?.session ?? -1, folder }), 0).finally(() => {
       rmSync(folder, { recursive: true, force: true });
       process.exit(signal === 'SIGINT' ? 130 : 143);
     });
@@ -107,7 +107,7 @@ const runSuite = async (suite: Suite, run: { folder: string; deadline: number; s
   const suiteProcess = startMocha(suite, file, run.folder);
   run.started(suiteProcess);
   const end = await waitForEnd(suiteProcess, file, run.deadline);
-  const leftovers = await endLeftovers({ session: suiteProcess.session, folder: run.folder }, LEFTOVER_GRACE_MS);
+  const leftovers = await endLeftovers(ofRun({ session: suiteProcess.session, folder: run.folder }), LEFTOVER_GRACE_MS);
 
   const found = readResult(file);
   if (!found) return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);

@@ -1,17 +1,18 @@
 /**
  * What `script/server --kubernetes` runs: a simulated cluster and Redis on this machine, three replicas of the built daemon, and a
- * balancer before them. All of it ends with this process, and nothing is kept.
+ * balancer before them. All of it ends with this process, however that ends, and nothing is kept.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Balancer } from '../test/support/balancer.ts';
-import { manifestOf, renderChart } from '../test/support/chart.ts';
-import { installCustomResources } from '../test/support/custom-resources.ts';
-import { eventually } from '../test/support/eventually.ts';
-import { noRedis } from '../test/support/redis-server.ts';
-import { Replicas } from '../test/support/replicas.ts';
-import { type SimulatedCluster, startSimulatedCluster } from '../test/support/simulated-cluster.ts';
+import { ApiError } from '../src/client/api-error.ts';
+import { Balancer } from '../local-cluster/balancer.ts';
+import { manifestOf, renderChart } from '../local-cluster/chart.ts';
+import { installCustomResources } from '../local-cluster/custom-resources.ts';
+import { eventually } from '../local-cluster/eventually.ts';
+import { noRedis } from '../local-cluster/redis-server.ts';
+import { Replicas } from '../local-cluster/replicas.ts';
+import { type SimulatedCluster, startSimulatedCluster } from '../local-cluster/simulated-cluster.ts';
+import { watchedFolder } from '../local-cluster/watched-folder.ts';
 
 const NODES = 5;
 const FIRST_POOL = { name: 'default', templateName: 'default', replicas: 4 };
@@ -31,7 +32,7 @@ const serve = async (port: number): Promise<void> => {
     await installCustomResources(cluster.controlPlane);
     for (const name of ['default', 'web']) await cluster.controlPlane.apply(manifestOf(renderChart(), 'SandboxTemplate', name));
     const replicas = keep(await Replicas.start({ cluster: cluster.controlPlane, redis: cluster.redis.settings, namespacePrefix: 'sandpool-' }), (part) => part.stop());
-    const keyFile = await firstPool(replicas, keep(mkdtempSync(join(tmpdir(), 'sandpool-keys-')), async (folder) => { rmSync(folder, { recursive: true }); }));
+    const keyFile = await firstPool(replicas, keep(watchedFolder('keys'), async (folder) => { rmSync(folder, { recursive: true }); }));
     const balancer = new Balancer(replicas.list.map((replica) => replica.port));
     await keep(balancer, (part) => part.stop()).start(port);
     say(howTo({ cluster, replicas, port: balancer.port, keyFile }));
@@ -50,7 +51,11 @@ const firstPool = async (replicas: Replicas, folder: string): Promise<string> =>
   writeFileSync(join(folder, 'admin.key'), `${replicas.adminKey}\n`, { mode: 0o600 });
   const client = replicas.replica(0).client(key);
   try {
-    await eventually(async () => (await client.post('/sandboxpools', FIRST_POOL)).status === 201, 'a pool is made');
+    // Refused for a moment: the template is not known yet, usage is counted.
+    await eventually(() => client.createPool(FIRST_POOL).then(() => true, (error: unknown) => {
+      if (error instanceof ApiError) return false;
+      throw error;
+    }), 'a pool is made');
   } finally {
     client.close();
   }

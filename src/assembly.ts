@@ -1,11 +1,26 @@
 import type { Readable } from 'node:stream';
+import type { RecentAudit } from './contracts/audit.ts';
 import type { Clock } from './contracts/clock.ts';
 import type { Coordination } from './contracts/coordination.ts';
 import type { History } from './contracts/history.ts';
+import type { InstanceTypes } from './contracts/instance-types.ts';
+import type { Log } from './contracts/log.ts';
+import type { Metrics } from './contracts/metrics.ts';
+import type { MirrorReport } from './contracts/mirror-report.ts';
+import type { PullSecrets } from './contracts/pull-secrets.ts';
 import type { RecordStore } from './contracts/record-store.ts';
 import type { SandboxDriver } from './contracts/sandbox-driver.ts';
 import type { TemplateSource } from './contracts/template-source.ts';
+import type { Volumes } from './contracts/volumes.ts';
 import type { ApiKeyMirror } from './operations/api-keys.ts';
+
+/** What an assembly is made with, beside the configuration. */
+export interface AssemblyTerms {
+  readonly log: Log;
+  readonly replica: string;
+  readonly types: InstanceTypes;
+  readonly metrics: Metrics;
+}
 
 /** What stands below the supervisor: one implementation of each contract, and what goes with it. */
 export interface Assembly {
@@ -16,14 +31,21 @@ export interface Assembly {
   readonly coordination: Coordination;
   /** What is taken over into the records at the start. */
   readonly templates: TemplateSource;
+  readonly volumes: Volumes;
+  readonly recentAudit: RecentAudit;
+  readonly pullSecrets: PullSecrets;
   /** Of the API keys' hashes. */
   readonly pepper: Buffer;
   /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
   readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
+  /** How many instances of one pool may be starting at a time: enough to keep all that starts them busy, few enough to time each fairly. */
+  readonly startsAtOnce: number;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;
   /** A gzipped tar of what a new data folder needs to begin with. */
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
+  /** Those that mirror what others write; none where nobody else does. */
+  readonly reflectors: () => readonly MirrorReport[];
   /** What keeps this replica from its work besides what driver and coordination say, one sentence each. */
   readonly problems: () => readonly string[];
   /** Reports, at once and then with the first of each, what a later version wrote: this replica must lead nothing any more. */

@@ -55,7 +55,7 @@ export const loadConfig = ({ argvOptions = {}, env = environment(), files = [DEF
   const settings = listSettings();
   const chosen = argvOptions['config'] ?? variable(env, 'SANDPOOL_CONFIG');
   const layers: readonly Layer[] = [
-    { values: new Map([['dataDir', { value: defaultDataDir(env), origin: 'default' }]]), faults: [] },
+    { values: new Map([['dataDir', { value: defaultDataDir(env), origin: 'default' }], ...collectorIn(env)]), faults: [] },
     ...[...files, ...(chosen === undefined ? [] : [resolve(chosen)])].map((file) => fileLayer(file, settings)),
     environmentLayer(env, settings, NOT_SETTINGS),
     flagLayer(argvOptions, settings),
@@ -88,6 +88,12 @@ export const configFlags = (): readonly ConfigFlag[] => [
     description: `${description} [${variable}]`,
   })),
 ];
+
+/** Where other programs of OpenTelemetry look for their collector too. */
+const collectorIn = (env: NamedTexts): readonly (readonly [string, { readonly value: unknown; readonly origin: string }])[] => {
+  const value = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
+  return value === undefined ? [] : [['tracing.endpoint', { value, origin: 'OTEL_EXPORTER_OTLP_ENDPOINT' }]];
+};
 
 const DEFAULT_FILE = fileURLToPath(new URL('../config/default.yaml', import.meta.url));
 

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 export interface DaemonNote {
   /** `http://127.0.0.1:8080` */
   readonly address: string;
+  /** Of GET /metrics, where it is served. */
+  readonly metricsAddress?: string;
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: with pid and boot id it names one process. */
   readonly startTime: string;
@@ -15,8 +17,8 @@ export interface DaemonNote {
 }
 
 /** Writes the note of this very process, whole or not at all. */
-export const writeDaemonNote = (dataDir: string, address: string): void => {
-  const note: DaemonNote = { address, pid: process.pid, startTime: startTimeOf(process.pid) ?? '', bootId: bootId() };
+export const writeDaemonNote = (dataDir: string, address: string, metricsAddress?: string): void => {
+  const note: DaemonNote = { address, ...(metricsAddress === undefined ? {} : { metricsAddress }), pid: process.pid, startTime: startTimeOf(process.pid) ?? '', bootId: bootId() };
   const next = join(dataDir, `.daemon.json.${process.pid}`);
   writeFileSync(next, `${JSON.stringify(note)}\n`, { mode: 0o644 });
   renameSync(next, join(dataDir, 'daemon.json'));
@@ -44,8 +46,9 @@ export const removeDaemonNote = (dataDir: string): void => {
 const noteOf = (value: unknown): DaemonNote | undefined => {
   if (typeof value !== 'object' || value === null || !('address' in value && 'pid' in value && 'startTime' in value && 'bootId' in value)) return undefined;
   const { address, pid, startTime, bootId: boot } = value;
+  const metricsAddress = 'metricsAddress' in value && typeof value.metricsAddress === 'string' ? { metricsAddress: value.metricsAddress } : {};
   return typeof address === 'string' && /^https?:/.test(address) && URL.canParse(address) && typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0
-    && typeof startTime === 'string' && startTime !== '' && typeof boot === 'string' ? { address, pid, startTime, bootId: boot } : undefined;
+    && typeof startTime === 'string' && startTime !== '' && typeof boot === 'string' ? { address, ...metricsAddress, pid, startTime, bootId: boot } : undefined;
 };
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

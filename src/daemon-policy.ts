@@ -1,13 +1,11 @@
+import type { Assembly } from './assembly.ts';
 import type { Config } from './config.ts';
 import type { PoolPolicy } from './machines/pool-arithmetic.ts';
 
-/** How many instances of one pool may be starting at once: enough to keep every start slot busy, few enough to time each fairly. */
-const IN_FLIGHT = 32;
-
-/** The pools' policy as the configuration has it. */
-export const policyOf = (config: Config): PoolPolicy => ({
+/** The pools' policy as configuration and assembly have it. */
+export const policyOf = (config: Config, { startsAtOnce }: Pick<Assembly, 'startsAtOnce'>): PoolPolicy => ({
   replicaSemantics: config.pool.replicaSemantics,
-  refill: { ...config.refill, inFlight: IN_FLIGHT },
+  refill: { ...config.refill, inFlight: startsAtOnce },
   breaker: {
     failures: config.breaker.failures,
     firstPauseMs: config.breaker.firstPauseSeconds * 1_000,

@@ -1,8 +1,15 @@
 import type { Log } from './contracts/log.ts';
 
+/** Where it answers; `metricsAddress` where its metrics are served. */
+export interface Started {
+  readonly address: string;
+  readonly metricsAddress?: string;
+  readonly firstStart: boolean;
+}
+
 /** A composed daemon, as its process sees it. */
 export interface RunnableDaemon {
-  start(): Promise<{ readonly address: string; readonly firstStart: boolean }>;
+  start(): Promise<Started>;
   /** Answers how many sandboxes go on running. */
   stop(): Promise<{ readonly sandboxesLeft: number }>;
   /** Settles when the daemon can't go on, with the cause. */
@@ -24,7 +31,7 @@ export interface ProcessDeps {
   readonly after: (ms: number, due: () => void) => () => void;
   /** How long the daemon waits by its settings before it stops; the deadline comes after it. */
   readonly shutdownDelayMs: number;
-  readonly onReady: (started: { readonly address: string; readonly firstStart: boolean }) => void;
+  readonly onReady: (started: Started) => void;
   readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
 }
 

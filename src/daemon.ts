@@ -1,13 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { v7 } from 'uuid';
+import { EnvMirror } from './actors/env-mirror.ts';
 import { EventFeed } from './actors/event-feed.ts';
 import { Supervisor } from './actors/supervisor.ts';
-import type { Assembly } from './assembly.ts';
+import type { AuditTrail } from './audit/audit-trail.ts';
+import type { Assembly, AssemblyTerms } from './assembly.ts';
 import type { Config } from './config.ts';
-import type { Log } from './contracts/log.ts';
+import { readInstanceTypes } from './config/instance-types.ts';
+import type { InstanceTypes } from './contracts/instance-types.ts';
+import type { LevelledLog } from './contracts/log.ts';
+import type { Metrics } from './contracts/metrics.ts';
 import { ControlServer } from './control/control-server.ts';
+import { openAudit } from './daemon-audit.ts';
+import { openEnvs, type EnvParts } from './daemon-envs.ts';
+import { inspectedKinds } from './daemon-inspection.ts';
+import { openMetrics, tellStanding, type MetricsParts } from './daemon-metrics.ts';
 import { policyOf } from './daemon-policy.ts';
 import type { RunnableDaemon } from './daemon-process.ts';
+import { makeDefaultEnv } from './default-env.ts';
+import { openTracing } from './daemon-tracing.ts';
 import { openEmbedded } from './embedded-assembly.ts';
 import { clientsOf } from './http/clients.ts';
 import { createGateway, type Gateway } from './http/gateway.ts';
@@ -15,112 +26,180 @@ import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
 import { openKubernetes } from './kubernetes-assembly.ts';
+import { measuredDriver } from './metrics/measured-driver.ts';
 import { renderDefinition } from './model/render-definition.ts';
-import type { Caller } from './model/tenant.ts';
 import { namespaceOf } from './namespaces.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authentication } from './operations/authenticate.ts';
-import { claimedUnder, claimSandbox } from './operations/claim-sandbox.ts';
+import { catalogue } from './operations/catalogue.ts';
+import { createTemplate, deleteTemplate, updateTemplate } from './operations/change-templates.ts';
+import { claimSandbox } from './operations/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from './operations/create-api-key.ts';
 import { createdPoolUnder, createPool } from './operations/create-pool.ts';
+import { debug } from './operations/debug.ts';
 import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { followEvents } from './operations/follow-events.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
+import { instanceTypes } from './operations/instance-types.ts';
 import { isReady } from './operations/is-ready.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
+import { listAudit } from './operations/list-audit.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { listShards } from './operations/list-shards.ts';
 import { loadTemplates } from './operations/load-templates.ts';
+import { logLevels } from './operations/log-levels.ts';
 import { openEndpoint } from './operations/open-endpoint.ts';
 import type { Operations, Readiness } from './operations/operations.ts';
-import { deletePool, getPool, listPools, updatePool } from './operations/pools.ts';
+import { PoolRenewal, renewedPool } from './operations/pool-renewal.ts';
+import { deletePool, getPool, listPools } from './operations/pools.ts';
+import { promoteApiKey } from './operations/promote-api-key.ts';
+import { QuotaLimits } from './operations/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from './operations/quotas.ts';
 import { sandboxEvents } from './operations/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
+import { sandboxStatistics } from './operations/sandbox-statistics.ts';
 import { setIdleTimeout } from './operations/set-idle-timeout.ts';
+import { previewPoolSync, syncPool } from './operations/sync-pool.ts';
 import { TemplateCatalog } from './operations/template-catalog.ts';
+import { getTemplate, listTemplates } from './operations/templates.ts';
 import { createExecToken, openTerminal } from './operations/terminals.ts';
 import { UnsettledRequests } from './operations/unsettled-requests.ts';
+import { updatePool } from './operations/update-pool.ts';
+
+/** Of the process that runs it. */
+export interface DaemonTerms {
+  readonly log: LevelledLog;
+  readonly replica: string;
+  /** Whether the address of the metrics was asked for, and is no mere default: then the daemon does not start without it. */
+  readonly metricsGiven?: boolean;
+}
 
 /**
  * The composition root: which parts make a daemon is chosen here and nowhere else. `start` resolves once requests are
  * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
  */
-export const createDaemon = async (config: Config, process: { readonly log: Log; readonly replica: string }): Promise<RunnableDaemon> => {
+export const createDaemon = async (config: Config, process: DaemonTerms): Promise<RunnableDaemon> => {
   const { log, replica } = process;
-  const parts = await ASSEMBLIES[config.assembly](config, process);
+  const types = instanceTypes(config.instanceTypes.provider === 'none' ? undefined : readInstanceTypes(config.instanceTypes.file));
+  const measuring = openMetrics(config, log, process.metricsGiven ?? false);
+  const { metrics } = measuring;
+  const opened = await ASSEMBLIES[config.assembly](config, { ...process, types, metrics });
+  const parts = { ...opened, driver: measuredDriver(opened.driver, metrics) };
   const { clock, driver, coordination, history, records } = parts;
-  const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock });
-  const templates = new TemplateCatalog();
+  const audit = openAudit(config, { ...process, parts });
+  const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock, revocations: coordination });
+  const quotaLimits = new QuotaLimits({ quotas: records.quotas, clock, defaults: config.quotas });
+  const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
-  const supervisor = new Supervisor({ driver, pools: records.pools, history, coordination, clock, log, events, policy: policyOf(config), newId: () => idAt(clock.now()), replica });
+  const supervisor = new Supervisor({
+    driver, pools: records.pools, history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
+    alongside: {
+      lead: (shard) => {
+        renewal.lead(shard);
+        envs.lead(shard);
+      },
+      follow: (shard) => { envs.follow(shard); },
+      claimed: (poolUid, last) => { envs.claimed(poolUid, last); },
+      startFailed: (poolUid) => { envs.startFailed(poolUid); },
+      poolChanged: (record) => { envs.poolChanged(record); },
+      drained: () => envs.drained(),
+    },
+  });
+  const rendering = { templates, types, volumes: parts.volumes, driver };
+  const renewal = new PoolRenewal({ supervisor, clock, log, ...rendering });
+  const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
+    parts, log, metrics, supervisor, quotaLimits, ...rendering, renewed: renewedPool({ log, ...rendering }), clusterId: config.clusterId, newUid: () => idAt(clock.now()),
+  });
   const life = { started: false, stopping: false };
-  const operations = operationsOf(config, log, { parts, life, replica, apiKeys, templates, supervisor, events });
-  const terminals = terminalUpgrades({ operations, log, clock, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
+  const tracer = await openTracing(config, { log, clock, replica });
+  const operations = operationsOf(config, log, { parts, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
+  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness });
+  const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
-  const gateway = createGateway({ operations, clients, log, clock, clusterId: config.clusterId });
+  const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
-    operations, log, clock, requests: coordination, gateway, upgrade,
+    operations, log, clock, metrics, tracer, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
     tls: readTls(config.tls), clients,
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
-  const control = new ControlServer({ dataDir: config.dataDir, backup: parts.backup, log });
+  const control = new ControlServer({ dataDir: config.dataDir, backup: parts.backup, log, audit });
 
   return {
     failed: parts.failed,
     start: async () => {
+      const metricsAddress = await measuring.start();
       await parts.start();
-      await apiKeys.start();
+      await audit?.start();
+      await Promise.all([apiKeys.start(), quotaLimits.start()]);
       const firstStart = apiKeys.size === 0;
-      await loadTemplates({ source: parts.templates, templates: records.templates, clock, check: (definition) => driver.check(definition) });
-      await records.templates.watch((change) => { templates.learn(change); });
+      await loadTemplates({ source: parts.templates, templates: records.templates, clock, log, check: (definition) => driver.check(definition) });
+      await records.templates.watch((change) => {
+        templates.learn(change);
+        renewal.template(change.record.name);
+      });
       parts.onOutdated((why) => {
         log.error({ why }, 'leads nothing any more: a later version is at work');
         supervisor.standDown();
       });
+      await envs.mirror.start();
       await supervisor.start();
-      for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document));
+      await envs.start();
+      await records.pools.watch(({ kind, record }) => { if (kind === 'put') renewal.consider(record.uid); });
+      for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document.spec));
       const { isolation, warnings } = driver.describe();
       for (const warning of warnings) log.warn({ isolation }, warning);
-      if (firstStart && parts.makesDefaultPool) await makeDefaultPool(config, supervisor, operations);
+      if (firstStart && parts.makesDefaultPool) await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
       await parts.ensureFirstKeys(apiKeys);
       await control.start();
       const { host, port } = await http.start(config.listen);
       life.started = true;
-      return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart };
+      return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart, ...(metricsAddress === undefined ? {} : { metricsAddress }) };
     },
     stop: async () => {
       life.stopping = true;
+      renewal.stop();
+      envs.stop();
       http.leave();
+      supervisor.idle.lines.stop();
       if (life.started) await new Promise<void>((resolve) => { clock.at(clock.now() + config.shutdownDelay, resolve); });
-      return await stopAll({ parts, supervisor, events, http, terminals, gateway, control });
+      const stopped = await stopAll({ parts, supervisor, events, http, terminals, gateway, control, measuring, audit });
+      await tracer?.stop();
+      return stopped;
     },
   };
 };
 
 interface Parts {
   readonly parts: Assembly;
+  readonly audit: AuditTrail | undefined;
   readonly life: { readonly stopping: boolean };
   readonly replica: string;
   readonly apiKeys: ApiKeyMirror;
+  readonly quotaLimits: QuotaLimits;
   readonly templates: TemplateCatalog;
+  readonly types: InstanceTypes;
   readonly supervisor: Supervisor;
   readonly events: EventFeed;
+  readonly envs: EnvParts;
+  readonly metrics: Metrics;
 }
 
-const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys, templates, supervisor, events }: Parts): Operations => {
+const operationsOf = (config: Config, log: LevelledLog, { parts, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics }: Parts): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
-    apiKeys, pepper, clock, coordination,
+    apiKeys, quotaLimits, pepper, clock, coordination,
     namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
   };
   const unsettled = new UnsettledRequests();
-  const common = { supervisor, driver, coordination, clock };
+  const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
+  const rendering = { templates, types, volumes: parts.volumes, driver };
+  const syncing = { supervisor, ...rendering };
   const background = (name: string, work: Promise<void>): void => {
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
   };
@@ -132,8 +211,9 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     listAllApiKeys: listAllApiKeys(keys),
     deleteApiKey: deleteApiKey(keys),
     deleteApiKeyByName: deleteApiKeyByName(keys),
-    claimSandbox: claimSandbox({ ...common, sandboxLimit: config.quotas.sandboxes, unsettled, background }),
-    claimedUnder: claimedUnder({ ...common, unsettled }),
+    promoteApiKey: promoteApiKey(keys),
+    followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
+    claimSandbox: claimSandbox({ ...common, demand: envs.demand, metrics, unsettled, background }),
     unsettledClaim: (mark) => unsettled.settled(mark),
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
@@ -144,18 +224,36 @@ const operationsOf = (config: Config, log: Log, { parts, life, replica, apiKeys,
     followSandboxLogs: followSandboxLogs({ ...common, history }),
     sandboxEvents: sandboxEvents({ ...common, history, events }),
     followEvents: followEvents({ events }),
-    createExecToken: createExecToken({ ...common, clusterId: config.clusterId }),
-    openTerminal: openTerminal({ ...common, clusterId: config.clusterId }),
+    createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
+    openTerminal: openTerminal({ ...common, apiKeys, clusterId: config.clusterId }),
     isReady: isReady(common),
     openEndpoint: openEndpoint(common),
-    createPool: createPool({ ...common, pools: records.pools, templates, newUid: () => idAt(common.clock.now()), limits: config.quotas }),
+    createPool: createPool({ ...common, ...rendering, pools: records.pools, newUid: () => idAt(common.clock.now()), pullSecrets: parts.pullSecrets, background }),
     createdPoolUnder: createdPoolUnder(common),
     getPool: getPool(common),
     listPools: listPools(common),
-    updatePool: updatePool({ ...common, replicaLimit: config.quotas.replicas }),
+    updatePool: updatePool({ ...common, ...rendering, pullSecrets: parts.pullSecrets }),
+    syncPool: syncPool(syncing),
+    previewPoolSync: previewPoolSync(syncing),
     deletePool: deletePool(common),
+    ...envs.operations,
+    getQuotas: getQuotas(keys),
+    getQuotasOf: getQuotasOf(keys),
+    setQuotasOf: setQuotasOf(keys),
+    getTemplate: getTemplate(records),
+    listTemplates: listTemplates({ catalog: templates }),
+    createTemplate: createTemplate({ ...records, ...common }),
+    updateTemplate: updateTemplate({ ...records, ...common }),
+    deleteTemplate: deleteTemplate({ ...records, ...common }),
+    ...catalogue({ instanceTypes: types, volumes: parts.volumes, clock, clusterId: config.clusterId }),
+    sandboxStatistics: sandboxStatistics({ supervisor, history }),
+    listAudit: listAudit({ recent: audit && parts.recentAudit }),
     shards: listShards({ ...common, replica }),
-    readiness: () => readinessOf(parts, life.stopping),
+    ...debug({
+      ...common, replica, members: envs.members, groups: envs.groups, reflectors: () => parts.reflectors(), kinds: inspectedKinds({ parts, supervisor, envs }),
+    }),
+    ...logLevels({ log, clock, replica }),
+    readiness: () => readinessOf(parts, audit, life.stopping),
   };
 };
 
@@ -164,15 +262,19 @@ interface Served extends Pick<Parts, 'parts' | 'supervisor' | 'events'> {
   readonly terminals: TerminalUpgrades;
   readonly gateway: Gateway;
   readonly control: ControlServer;
+  readonly measuring: MetricsParts;
+  readonly audit: AuditTrail | undefined;
 }
 
-const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, control }: Served) => {
+const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, control, measuring, audit }: Served) => {
   const sandboxesLeft = supervisor.size;
   await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS), control.stop()]);
   gateway.stop();
   await supervisor.stop(STOP_GRACE_MS);
   await events.flush();
+  await audit?.stop();
   await parts.stop();
+  await measuring.stop();
   return { sandboxesLeft };
 };
 
@@ -186,25 +288,18 @@ const STOP_GRACE_MS = 3_000;
 /** Whose images are made ready at the start. */
 const TEMPLATE_LIMIT = 256;
 
-const ASSEMBLIES: Readonly<Record<Config['assembly'], (config: Config, process: { readonly log: Log; readonly replica: string }) => Promise<Assembly>>> = {
+const ASSEMBLIES: Readonly<Record<Config['assembly'], (config: Config, terms: AssemblyTerms) => Promise<Assembly>>> = {
   embedded: openEmbedded,
   kubernetes: openKubernetes,
 };
 
 /** Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent here any more. */
-const readinessOf = ({ driver, coordination, problems: problemsOf }: Assembly, stopping: boolean): Readiness => {
+const readinessOf = ({ driver, coordination, problems: problemsOf }: Assembly, audit: AuditTrail | undefined, stopping: boolean): Readiness => {
   const { isolation, problems, warnings } = driver.describe();
   const shared = coordination.describe();
   const all = [...(stopping ? ['the daemon is about to stop'] : []), ...problems.map((problem) => `sandboxes: ${problem}`), ...problemsOf()];
-  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
-};
-
-/** The pool that the first start makes; one that an earlier, interrupted first start made already is left as it is. */
-const makeDefaultPool = async (config: Config, supervisor: Supervisor, operations: Operations): Promise<void> => {
-  const { name, replicas, template } = config.defaultPool;
-  const caller: Caller = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default', role: 'user', keyId: 'first-start' };
-  if (supervisor.pools.index.uidOf(caller.namespace, name) !== undefined) return;
-  await operations.createPool(caller, { name, replicas, templateName: template, labels: {}, annotations: {} });
+  const unaudited = audit?.problem === undefined ? [] : [audit.problem];
+  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...unaudited, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
 };
 
 /** What an id tells of its time is the assembly's clock's, whatever the machine's says. */

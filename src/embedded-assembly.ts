@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Assembly } from './assembly.ts';
+import type { Assembly, AssemblyTerms } from './assembly.ts';
+import { RecentAuditRing } from './audit/recent-audit-ring.ts';
 import type { Config } from './config.ts';
-import type { Log } from './contracts/log.ts';
 import { sqliteAnswerRows } from './embedded/answer-rows.ts';
 import { embeddedBackup } from './embedded/backup.ts';
 import { inProcessCoordination } from './embedded/coordination.ts';
@@ -13,25 +13,30 @@ import { openDatabase } from './embedded/database.ts';
 import { sqliteHistory } from './embedded/history.ts';
 import { sqliteRecordStore } from './embedded/record-store.ts';
 import { KeptAnswers } from './embedded/kept-answers.ts';
+import { sqlitePullSecrets } from './embedded/pull-secrets.ts';
 import { EmbeddedSandboxDriver } from './embedded/sandbox-driver.ts';
 import { sqliteInstanceRecords } from './embedded/sqlite-instance-records.ts';
 import { templateFolder } from './embedded/template-folder.ts';
+import { VolumeDirectories } from './embedded/volume-directories.ts';
+import { NO_METRICS } from './contracts/metrics.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './namespaces.ts';
 
 /** Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth. Rejects where the data folder is in use. */
-export const openEmbedded = async (config: Config, { log, replica }: { readonly log: Log; readonly replica: string }): Promise<Assembly> => {
+export const openEmbedded = async (config: Config, { log, replica, metrics = NO_METRICS }: Pick<AssemblyTerms, 'log' | 'replica'> & Partial<Pick<AssemblyTerms, 'metrics'>>): Promise<Assembly> => {
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
   try {
     const pepper = readOrMakePepper(dataDir);
-    const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock });
+    const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
     const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
     const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log });
+    const pullSecrets = sqlitePullSecrets(database, pepper);
+    const volumes = new VolumeDirectories(config.volumes.provider === 'none' ? [] : config.volumes.directories);
     const driver = new EmbeddedSandboxDriver({
-      dataDir, log, clock,
+      dataDir, log, clock, volumes,
       records: sqliteInstanceRecords(database),
       launcherPath: fileURLToPath(new URL('../native/build-output/launcher', import.meta.url)),
       bwrapPath: '/usr/bin/bwrap',
@@ -52,16 +57,21 @@ export const openEmbedded = async (config: Config, { log, replica }: { readonly 
         const tenant = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default' };
         await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
       },
+      startsAtOnce: 32,
       makesDefaultPool: true,
+      reflectors: () => [],
       problems: () => [],
       onOutdated: () => undefined,
       records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),
+      volumes, pullSecrets,
+      recentAudit: new RecentAuditRing(),
       backup: embeddedBackup({ database, dataDir, clock }),
       failed: database.failed,
       start: async () => {
         await answers.start();
+        await pullSecrets.start();
         history.start();
       },
       stop: async () => {

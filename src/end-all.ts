@@ -20,7 +20,7 @@ export const endAll = async (argvOptions: NamedTexts, log: Log): Promise<number>
   try {
     await parts.start();
     // Without pools every unclaimed instance is a leftover, and is retired as one.
-    const supervisor = new Supervisor({ ...parts, pools: NO_POOLS, log, policy: policyOf(config), newId: () => v7() });
+    const supervisor = new Supervisor({ ...parts, pools: NO_POOLS, log, policy: policyOf(config, parts), newId: () => v7() });
     await supervisor.start();
     const count = supervisor.size;
     for (const id of supervisor.ids()) supervisor.send(id, { type: 'END', reason: 'deleted', now: parts.clock.now() });

@@ -1,10 +1,10 @@
 import pino, { type DestinationStream } from 'pino';
-import type { Log } from './contracts/log.ts';
+import type { LevelledLog, LogLevel } from './contracts/log.ts';
+import { logText } from './log-text.ts';
+import { blankApiKeys } from './model/api-key-text.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-
-/** The process's log: JSON lines, each with `level`, `time` (ISO 8601, UTC), what every line has, the fields, and the event as `msg`. */
-export interface ProcessLog extends Log {
+/** The process's log: JSON lines (on a terminal text for people), each with `level`, `time` (ISO 8601, UTC), what every line has, the fields, and the event as `msg`. */
+export interface ProcessLog extends LevelledLog {
   /** Writes out what is still in memory, before the process ends. */
   flush(): void;
 }
@@ -22,8 +22,13 @@ export const createLog = (level: LogLevel, always: Readonly<Record<string, strin
     formatters: { level: (label) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.err, cause: pino.stdSerializers.err },
     redact: { paths: SECRET_PATHS, censor: '[secret]' },
-  }, { write: (line) => { destination.write(line.replace(API_KEY, '$1[secret]')); } });
+  }, { write: (line) => { destination.write(blankApiKeys(line)); } });
   return {
+    get level() { return level; },
+    set level(next) {
+      level = next;
+      logger.level = next;
+    },
     debug: (fields, event) => { logger.debug(fields, event); },
     info: (fields, event) => { logger.info(fields, event); },
     warn: (fields, event) => { logger.warn(fields, event); },
@@ -38,13 +43,10 @@ const SECRETS = ['apiKey', 'secret', 'token', 'password', 'pepper', 'authorizati
 const SECRET_PATHS = SECRETS.flatMap((name) =>
   ['', '*', '*.*'].map((above) => (above === '' ? name : name.startsWith('[') ? `${above}${name}` : `${above}.${name}`)));
 
-/** `spk_<id>_<secret>`: the id stays readable. */
-const API_KEY = /(spk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+/g;
-
 const standardError = (): DestinationStream & { flushSync: () => void } => {
   const stream = pino.destination({ dest: 2, sync: false, maxLength: WAITING_LIMIT_BYTES });
   return {
-    write: (line) => { stream.write(line); },
+    write: (line) => { stream.write(process.stderr.isTTY ? logText(line) : line); },
     // Fails where nothing was written yet, or where the reader is gone; neither matters at the end.
     flushSync: () => { try { stream.flushSync(); } catch { /* nothing to write */ } },
   };

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Config, ConfigFaults, dataDirFrom, loadConfig, type NamedTexts } from './config.ts';
+import { type Config, ConfigFaults, dataDirFrom, loadConfig, type LoadedConfig, type NamedTexts } from './config.ts';
 import { environment } from './config/environment.ts';
-import { createDaemon } from './daemon.ts';
+import { createDaemon, type DaemonTerms } from './daemon.ts';
 import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
 import { runDaemon } from './daemon-process.ts';
 import { createLog, type ProcessLog } from './log.ts';
@@ -19,11 +19,12 @@ export interface ServeOptions {
  * 1 where it can't start or go on. What a person should read goes to standard output, errors and logs to standard error.
  */
 export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
-  const config = configOrFaults(argvOptions);
-  if (!config) {
+  const loaded = configOrFaults(argvOptions);
+  if (!loaded) {
     process.exitCode = 1;
     return;
   }
+  const { config, origins } = loaded;
   const replica = `${config.replica ?? hostname()}-${randomBytes(3).toString('hex')}`;
   const log = createLog(config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel, { replica });
   const exit = (code: number): never => {
@@ -38,13 +39,16 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   process.on('uncaughtException', crash('uncaught exception'));
   process.on('unhandledRejection', crash('unhandled rejection'));
   process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
-  exit(await run(config, { log, replica, exit }));
+  exit(await run(config, { log, replica, metricsGiven: origins['metrics.listen'] !== 'default', exit }));
 };
 
-const run = async (config: Config, { log, replica, exit }: { readonly log: ProcessLog; readonly replica: string; readonly exit: (code: number) => never }): Promise<number> => {
+interface RunTerms extends DaemonTerms { readonly log: ProcessLog; readonly exit: (code: number) => never }
+
+const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number> => {
+  const { log } = terms;
   const { dataDir } = config;
   try {
-    const daemon = await createDaemon(config, { log, replica });
+    const daemon = await createDaemon(config, terms);
     daemon.failed.then((error: Error) => { process.stderr.write(`Sandpool stops: ${error.message}\n`); }, () => undefined);
     let startUp: StartUp | undefined;
     return await runDaemon(daemon, {
@@ -56,8 +60,8 @@ const run = async (config: Config, { log, replica, exit }: { readonly log: Proce
         const timer = setTimeout(due, ms);
         return () => { clearTimeout(timer); };
       },
-      onReady: ({ address }) => {
-        writeDaemonNote(dataDir, address);
+      onReady: ({ address, metricsAddress }) => {
+        writeDaemonNote(dataDir, address, metricsAddress);
         startUp = startUpOf(config, address);
         process.stdout.write(readyText(startUp));
       },
@@ -78,9 +82,9 @@ const run = async (config: Config, { log, replica, exit }: { readonly log: Proce
   }
 };
 
-const configOrFaults = (argvOptions: NamedTexts): Config | undefined => {
+const configOrFaults = (argvOptions: NamedTexts): LoadedConfig | undefined => {
   try {
-    return loadConfig({ argvOptions }).config;
+    return loadConfig({ argvOptions });
   } catch (error) {
     if (!(error instanceof ConfigFaults)) throw error;
     process.stderr.write(`${error.text}\n`);

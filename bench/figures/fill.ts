@@ -24,7 +24,7 @@ export const fill: Figure = {
     const daemon = await Daemon.start(bench.load, ['--parallel-starts', String(PARALLEL)]);
     try {
       const rawStarts = (cgroups: boolean) => async (): Promise<number> => await onlyTime(raw, {
-        kind: 'starts', launcherPath: LAUNCHER, rootfs: pathsOf(daemon.dataDir).rootfs, folder: bench.folder, definition: renderDefinition(template),
+        kind: 'starts', launcherPath: LAUNCHER, rootfs: pathsOf(daemon.dataDir).rootfs, folder: bench.folder, definition: renderDefinition(template.spec),
         count: SANDBOXES, parallel: PARALLEL, cgroups, ...(process.getuid?.() === 0 ? { firstUid: FIRST_UID } : {}),
       });
       const fillOne = async (): Promise<number> => {

@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { programEntries } from '../../test/support/a-root-file-system.ts';
-import { gzipLayer, tarOf, writeLayout, type LayoutLayer } from '../../test/support/an-oci-layout.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Bench, type Figure } from '../figure.ts';
+import { programArchive, writeLayout } from '../image-layout.ts';
 
 const MB = 1_000_000;
 /** What each layer takes of this machine's own files, and how much of it unpacked: the mix of sizes that images have. */
@@ -22,18 +21,18 @@ export const image: Figure = {
   run: async (bench) => {
     const layout = join(bench.folder, 'layout');
     bench.say('image: making a layout of this machine\'s files');
-    const layers = LAYERS.map(({ folders, bytes }, at) => layerOf(bench, folders, { bytes, at }));
-    writeLayout(layout, { layers: [gzipLayer(await tarOf(programEntries(['sleep']))), ...layers], config: { Cmd: ['/usr/bin/sleep', 'infinity'] } });
+    const archives = [programArchive('sleep', join(bench.folder, 'program')), ...LAYERS.map(({ folders, bytes }, at) => archiveOf(bench, folders, { bytes, at }))];
+    writeLayout(layout, archives, ['/usr/bin/sleep', 'infinity']);
     const blobs = join(layout, 'blobs', 'sha256');
-    const archives = readdirSync(blobs).map((name) => join(blobs, name)).filter((path) => readFileSync(path).readUInt16BE(0) === 0x1f8b);
-    const size = Math.round(archives.reduce((sum, path) => sum + statSync(path).size, 0) / MB);
+    const layers = readdirSync(blobs).map((name) => join(blobs, name)).filter((path) => readFileSync(path).readUInt16BE(0) === 0x1f8b);
+    const size = Math.round(layers.reduce((sum, path) => sum + statSync(path).size, 0) / MB);
 
     const ours = async (): Promise<number> => await firstSandbox(bench, layout);
     const theirs = async (): Promise<number> => {
       const folder = mkdtempSync(join(bench.folder, 'tar-'));
       execFileSync('sync');
       const began = performance.now();
-      for (const archive of archives) execFileSync('tar', ['-xzf', archive, '-C', folder]);
+      for (const layer of layers) execFileSync('tar', ['-xzf', layer, '-C', folder]);
       const tookMs = performance.now() - began;
       rmSync(folder, { recursive: true });
       return tookMs;
@@ -69,8 +68,8 @@ const firstSandbox = async (bench: Bench, layout: string): Promise<number> => {
 };
 
 /** Plain files of the folders, some here and some there, until there are enough. */
-const layerOf = (bench: Bench, folders: readonly string[], { bytes, at }: { readonly bytes: number; readonly at: number }): LayoutLayer => {
-  const archive = join(bench.folder, `layer-${at}.tar`);
+const archiveOf = (bench: Bench, folders: readonly string[], { bytes, at }: { readonly bytes: number; readonly at: number }): Buffer => {
+  const file = join(bench.folder, `layer-${at}.tar`);
   let left: number = bytes;
   const files = shuffled(folders.flatMap(filesIn)).filter((path) => {
     const { size } = statSync(path);
@@ -78,10 +77,10 @@ const layerOf = (bench: Bench, folders: readonly string[], { bytes, at }: { read
     left -= size;
     return true;
   });
-  execFileSync('tar', ['-cf', archive, '--no-recursion', '-C', '/', '-T', '-'], { input: files.map((path) => path.slice(1)).join('\n') });
-  const layer = gzipLayer(readFileSync(archive));
-  rmSync(archive);
-  return layer;
+  execFileSync('tar', ['-cf', file, '--no-recursion', '-C', '/', '-T', '-'], { input: files.map((path) => path.slice(1)).join('\n') });
+  const archive = readFileSync(file);
+  rmSync(file);
+  return archive;
 };
 
 /** The same order each time. */

@@ -1,4 +1,4 @@
-import type { Cluster } from '../../test/support/control-plane/cluster.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 
 /** Requests that the API server has answered, by verb and resource. */
 export type ApiCounts = ReadonlyMap<string, number>;

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { ControlPlane } from '../../test/support/control-plane.ts';
-import { COMPONENTS } from '../../test/support/control-plane/components.ts';
-import { installCustomResources } from '../../test/support/custom-resources.ts';
-import { eventually } from '../../test/support/eventually.ts';
-import { startRedis, type TestRedis } from '../../test/support/redis-server.ts';
-import { aPodTemplate, Replicas, type Replica } from '../../test/support/replicas.ts';
+import { ControlPlane } from '../../local-cluster/control-plane.ts';
+import { COMPONENTS } from '../../local-cluster/control-plane/components.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { eventually } from '../../local-cluster/eventually.ts';
+import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
+import { aPodTemplate, Replicas, type Replica } from '../../local-cluster/replicas.ts';
 import type { Bench, Figure } from '../figure.ts';
 import type { Measure } from '../measure.ts';
-import { untilCalm } from '../process-facts.ts';
+import { cpuMsOf, untilCalm } from '../process-facts.ts';
 import { Service } from '../service.ts';
 import { RawClient } from './raw-client.ts';
 import { RAW_GROUP } from './raw-records.ts';
@@ -22,7 +22,7 @@ const NODES = 10;
 export interface BenchCluster {
   readonly bench: Bench;
   readonly controlPlane: ControlPlane;
-  readonly redis: TestRedis;
+  readonly redis: RedisServer;
   readonly raw: RawClient;
   /** Where the raw client may write. */
   readonly namespace: string;
@@ -103,6 +103,10 @@ export const createPool = async (service: Service, name: string, replicas: numbe
 export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>): Promise<void> => {
   await untilCalm(COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []), CALM_SHARE);
 };
+
+/** Processor time so far of the cluster's parts, and of who asks them. */
+export const cpuMsWith = ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>, asking: number): number =>
+  COMPONENTS.reduce((sum, component) => sum + cpuMsOf(controlPlane.pidOf(component) ?? 0), cpuMsOf(asking));
 
 /** etcd and the API server are never quite still. */
 const CALM_SHARE = 0.15;

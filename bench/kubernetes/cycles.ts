@@ -1,4 +1,4 @@
-import { BalancedClient, type Outcome } from './balanced-client.ts';
+import { BalancedClient, claimedId, type Outcome } from './balanced-client.ts';
 
 /** Claims and deletes at a fixed rate, whatever happens, and notes each outcome. */
 export class Cycles {
@@ -26,8 +26,8 @@ export class Cycles {
   async #one(): Promise<void> {
     const claimed = await this.#client.send('POST', '/sandboxes', { poolName: this.#pool });
     this.outcomes.push(claimed);
-    const id = claimed.answer?.json.sandbox?.['sandboxId'];
-    if (claimed.status === 201 && id !== undefined) this.outcomes.push(await this.#client.send('DELETE', `/sandboxes/${id}`));
+    const id = claimedId(claimed);
+    if (id !== undefined) this.outcomes.push(await this.#client.send('DELETE', `/sandboxes/${id}`));
   }
 }
 

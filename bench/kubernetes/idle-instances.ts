@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
-import { STAGE_LABEL } from '../../test/support/control-plane/kwok-config.ts';
+import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import type { ApiClient } from '../../src/k8s/api-client.ts';
 import { podOf, podPath, podsPath } from '../../src/k8s/pod-resource.ts';
 import { poolResource } from '../../src/k8s/pool-resource.ts';
@@ -30,7 +30,7 @@ export interface IdleOrder {
  * kwok's status, and its copies straight into etcd. No replica may run.
  */
 export const makeIdle = async (api: ApiClient, admin: ApiClient, { pool: object, count, etcdUrl }: IdleOrder): Promise<void> => {
-  const found = poolResource({ template: () => undefined, check: () => undefined, teamOf: () => undefined, now: () => 0 }).read(object as ResourceObject);
+  const found = poolResource({ template: () => undefined, instanceType: () => undefined, check: () => undefined, teamOf: () => undefined, now: () => 0 }).read(object as ResourceObject);
   if (found.kind !== 'record') throw new Error(`the pool is ${found.kind}`);
   const { uid: poolUid, name: poolName, owner: poolOwner, definition, updateRevision } = found.record;
   const { namespace } = poolOwner;

@@ -32,6 +32,11 @@ export class RawPods {
     }
   }
 
+  /** Deletes what `fill` made; resolves once none is left. */
+  static async empty(api: ApiClient, { namespace, count, width }: { readonly namespace: string; readonly count: number; readonly width: number }): Promise<void> {
+    await inParallel(count, width, async (n) => { await api.remove(`${pathOf(namespace)}/${nameOf(n)}`, { gracePeriodSeconds: 0 }); });
+  }
+
   /** What the least of the peers does: one PATCH of labels and annotations of one of the Pods, each in its turn. */
   async claimNext(api: ApiClient): Promise<void> {
     const n = this.#claimed++;

@@ -39,6 +39,7 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
     case 'claim': return await timed(order.count, order.mode, () => (order.by === 'patch' ? has(pods).claimNext(client) : put(client, order.by === 'lean put')));
     case 'list': return await timed(1, { kind: 'closed', inFlight: 1 }, () => listBoth(client));
     case 'fill': return await timed(1, { kind: 'closed', inFlight: 1 }, () => RawPods.fill(client, order));
+    case 'empty': return await timed(1, { kind: 'closed', inFlight: 1 }, () => RawPods.empty(client, order));
   }
 };
 

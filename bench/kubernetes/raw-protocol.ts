@@ -14,7 +14,9 @@ export type RawOrder =
   /** A paged list of both kinds. */
   | { readonly kind: 'list' }
   /** Creates Pods, and waits until all run. */
-  | { readonly kind: 'fill'; readonly namespace: string; readonly count: number; readonly width: number };
+  | { readonly kind: 'fill'; readonly namespace: string; readonly count: number; readonly width: number }
+  /** Deletes them. */
+  | { readonly kind: 'empty'; readonly namespace: string; readonly count: number; readonly width: number };
 
 export interface RawResult {
   /** Milliseconds, in the order of the requests; from the moment that the schedule gave where there is one. */

@@ -1,5 +1,9 @@
 import type { Clock } from '../contracts/clock.ts';
+import type { SandboxEvent } from '../machines/sandbox-events.ts';
 import type { InstanceId } from '../model/identifiers.ts';
+
+/** What counts as activity in a sandbox. */
+export const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED']);
 
 const AGAIN_MS = 5_000;
 

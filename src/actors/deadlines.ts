@@ -13,20 +13,25 @@ const SLACK = 64;
 export class Deadlines {
   readonly #clock: Clock;
   readonly #sliceMs: number;
-  readonly #due: (key: string, now: number) => void;
+  readonly #due: (key: string, now: number, at: number) => void;
   readonly #current = new Map<string, number>();
   #heap: Armed[] = [];
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
   #slice: NodeJS.Immediate | undefined;
   #stopped = false;
 
-  constructor(clock: Clock, due: (key: string, now: number) => void, sliceMs = SLICE_MS) {
+  constructor(clock: Clock, due: (key: string, now: number, at: number) => void, sliceMs = SLICE_MS) {
     this.#clock = clock;
     this.#sliceMs = sliceMs;
     this.#due = due;
   }
 
   get size(): number { return this.#current.size; }
+
+  /** How many are armed; `next`: when the timer is due. */
+  get armed(): { readonly count: number; readonly next?: number } {
+    return { count: this.#current.size, ...(this.#timer ? { next: this.#timer.at } : {}) };
+  }
 
   arm(key: string, at: number | undefined): void {
     const before = this.#current.get(key);
@@ -64,7 +69,7 @@ export class Deadlines {
       this.#pop();
       if (this.#current.get(next.key) !== next.at) continue;
       this.#current.delete(next.key);
-      this.#due(next.key, this.#clock.now());
+      this.#due(next.key, this.#clock.now(), next.at);
       if (performance.now() - began > this.#sliceMs) {
         this.#slice = setImmediate(() => this.#handOut());
         return;

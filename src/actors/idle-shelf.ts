@@ -31,9 +31,9 @@ export class IdleShelf {
     return this.#size === 0 ? undefined : this.#firstOf(preferred) ?? this.#firstOf(ALL_BUCKETS);
   }
 
-  /** A copy of the ids, longest idle first. */
-  ids(): readonly string[] {
-    return this.#buckets.flatMap((bucket) => bucket?.entries() ?? []).sort(byTime).map(({ id }) => id);
+  /** The ids of the longest idle, the longest first. */
+  ids(most: number): readonly string[] {
+    return this.#buckets.flatMap((bucket) => bucket?.oldest(most) ?? []).sort(byTime).slice(0, most).map(({ id }) => id);
   }
 
   #firstOf(buckets: readonly number[]): OrderedEntry | undefined {

@@ -19,6 +19,7 @@ const CATCH_UP_AGAIN_MS = 500;
 const DRAIN_MS = 2_000;
 /** A large mirror takes seconds to catch up; meanwhile claims need no leader. */
 const START_MS = 250;
+const TELL_MS = 100;
 
 /**
  * Which shards this replica leads. A lease alone is not enough: the replica leads once its mirror has caught up with what
@@ -30,6 +31,8 @@ export class Leading {
   /** By shard: the epoch under which it leads, or is about to. */
   readonly #epochs = new Map<number, number>();
   readonly #led = new Set<number>();
+  /** The epochs of those that no log line tells of yet. */
+  readonly #untold = new Map<number, number>();
   #unfollow: (() => void) | undefined;
   #over = false;
 
@@ -92,8 +95,19 @@ export class Leading {
     }
     if (!still()) return;
     this.#led.add(shard);
-    log.info({ shard, epoch: lease.epoch }, 'shard led');
+    this.#tell(shard, lease.epoch);
     lead(shard);
+  }
+
+  /** One line for all that are gained within a moment. */
+  #tell(shard: number, epoch: number): void {
+    this.#untold.set(shard, epoch);
+    if (this.#untold.size > 1) return;
+    const { clock, log } = this.#deps;
+    clock.at(clock.now() + TELL_MS, () => {
+      log.info({ epochs: Object.fromEntries(this.#untold) }, 'shards led');
+      this.#untold.clear();
+    });
   }
 
   #lose(shard: number, because: 'gone' | 'wanted-elsewhere'): void {

@@ -1,55 +1,40 @@
 import { createActor, type Actor } from 'xstate';
-import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, Lease } from '../contracts/coordination.ts';
-import type { Log } from '../contracts/log.ts';
-import type { RecordChange, Records } from '../contracts/record-store.ts';
+import type { Lease } from '../contracts/coordination.ts';
+import type { RecordChange } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
-import { phaseOf, type PoolPolicy } from '../machines/pool-arithmetic.ts';
-import { poolMachine, surplusOf, type PoolContext, type PoolEvent, type PoolIntent } from '../machines/pool-machine.ts';
-import type { SandboxEvent, SandboxInput } from '../machines/sandbox-events.ts';
-import type { InstanceId } from '../model/identifiers.ts';
-import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
-import type { InstanceRecord } from '../model/sandbox.ts';
-import type { InstanceDefinition } from '../model/template.ts';
+import { phaseOf } from '../machines/pool-arithmetic.ts';
+import { replaceableOf, startTroubleOf, surplusOf, type StartTrouble } from '../machines/pool-decisions.ts';
+import type { PoolContext, PoolEvent, PoolIntent } from '../machines/pool-events.ts';
+import { poolMachine } from '../machines/pool-machine.ts';
+import type { PoolRecord, ReplicaSemantics } from '../model/pool.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { shardOf } from '../model/shards.ts';
 import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
-import type { EventSink } from './event-feed.ts';
-import type { Outbox } from './outbox.ts';
-import { PoolIndex } from './pool-index.ts';
+import { ActorTrails } from './actor-trails.ts';
+import { birthOf } from './birth-of.ts';
+import { OwnedIndex } from './owned-index.ts';
+import { shown, wholeOf, type PoolActorView, type PoolSnapshot } from './pool-snapshot.ts';
+import { PoolTally, type Move } from './pool-tally.ts';
+import { RecordTurns } from './record-turns.ts';
+import { pathOf } from './state-path.ts';
+import type { PoolHostDeps } from './pool-host-deps.ts';
+import { UNCLAIMED } from './sandbox-index.ts';
 import { RecentSet } from '../model/recent-set.ts';
 
-export interface PoolHostDeps {
-  readonly pools: Records<PoolRecord>;
-  readonly coordination: Coordination;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly policy: PoolPolicy;
-  readonly newId: () => InstanceId;
-  readonly events: EventSink;
-  readonly outbox: Outbox;
-  readonly arm: (uid: string, at: number | undefined) => void;
-  readonly launch: (input: SandboxInput) => void;
-  readonly dismissable: (uid: string) => readonly string[];
-  readonly running: (uid: string) => readonly string[];
-  readonly tell: (id: string, event: SandboxEvent) => void;
-  /** The pool is gone for good; what it left behind is to be retired. */
-  readonly orphaned: (uid: string) => void;
-}
-
-export interface PoolSnapshot { readonly record: PoolRecord; readonly counts: PoolCounts; readonly phase: PoolPhase }
-
-/** Writes of one change, each at the revision that was read last. */
-const MOST_ATTEMPTS = 4;
 const MOST_GONE = 1_000;
+/** A surplus that is too young to go is looked at again after this. */
+const TRIM_AGAIN_MS = 5_000;
 
 /** The pools' half of the supervisor: their actors, their index, and what their intents do. */
 export class PoolHost {
-  readonly index = new PoolIndex();
+  readonly index = new OwnedIndex();
+  readonly trails: ActorTrails<PoolEvent | { readonly type: 'FOUND' }>;
   readonly #deps: PoolHostDeps;
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
-  readonly #writing = new Map<string, Promise<unknown>>();
+  readonly #tally = new PoolTally();
+  #hears = false;
+  readonly #turns: RecordTurns<PoolRecord>;
   readonly #led = new Set<number>();
   /** Pools that are no more, as long as a late word of them may come. */
   readonly #gone = new RecentSet(MOST_GONE);
@@ -57,12 +42,64 @@ export class PoolHost {
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
+    this.trails = new ActorTrails({ clock: deps.clock, causeOf: () => '' });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
+    this.#turns = new RecordTurns({
+      records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,
+      learn: (change) => { this.#learn(change); }, lost: ({ uid }) => { this.send(uid, { type: 'REMOVED' }); },
+    });
   }
+
+  /** What `replicas` counts. */
+  get semantics(): ReplicaSemantics { return this.#deps.policy.replicaSemantics; }
 
   get(uid: string): PoolSnapshot | undefined {
     const actor = this.#actors.get(uid);
     return actor && shown(actor.getSnapshot().context, this.#deps.policy);
+  }
+
+  /** What keeps the pool's instances from starting, as far as this replica knows. */
+  startTrouble(uid: string): StartTrouble | undefined {
+    const actor = this.#actors.get(uid);
+    return actor && startTroubleOf(actor.getSnapshot().context, this.#deps.clock.now());
+  }
+
+  get size(): number { return this.#actors.size; }
+
+  /** All of them. */
+  snapshots(): readonly PoolSnapshot[] { return [...this.#actors.values()].map((actor) => shown(actor.getSnapshot().context, this.#deps.policy)); }
+
+  /** All of a pool's actor, for whoever looks inside. */
+  whole(uid: string): PoolActorView | undefined {
+    const actor = this.#actors.get(uid);
+    return actor && wholeOf(actor, this.#deps.policy);
+  }
+
+  /** Makes the pool's actor anew from its record. */
+  rebuild(record: PoolRecord): void {
+    this.#actors.get(record.uid)?.stop();
+    this.index.remove(record);
+    this.#host(record);
+    this.#count(record.uid, false);
+  }
+
+  /** The updateRevision of what a pool launches; none of one that is not known. */
+  revisionOf(uid: string): string { return this.#actors.get(uid)?.getSnapshot().context.record.updateRevision ?? ''; }
+
+  /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
+  moved(move: Move, ordered: boolean): void {
+    this.#tally.move(move);
+    if (this.#hears) this.#count(move.poolUid, ordered);
+  }
+
+  /** All that there was is found: each pool hears of it in one, and of every move from now on. */
+  begin(): void {
+    this.#hears = true;
+    for (const uid of this.#actors.keys()) this.#count(uid, false);
+  }
+
+  #count(uid: string, ordered: boolean): void {
+    this.send(uid, { type: 'INSTANCE_MOVED', tallied: this.#tally.tallied(uid, this.revisionOf(uid)), ordered, now: this.#deps.clock.now() });
   }
 
   /** Reads every pool, with what its owner's quota counts, and follows what anybody changes from then on. */
@@ -85,12 +122,12 @@ export class PoolHost {
 
   /** Reads the pool uncached: what is shown of it then is no older than this call. */
   async freshen(namespace: string, name: string): Promise<void> {
-    this.#found(namespace, name, await this.#deps.pools.get(`${namespace}/${name}`));
+    await this.#look(namespace, name, (key) => this.#deps.pools.get(key));
   }
 
   /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
   async lookUp(namespace: string, name: string): Promise<void> {
-    this.#found(namespace, name, await this.#reads.read(`${namespace}/${name}`));
+    await this.#look(namespace, name, (key) => this.#reads.read(key));
   }
 
   /** The record of one of the owner's, read uncached. */
@@ -102,8 +139,10 @@ export class PoolHost {
     return this.get(uid)?.record;
   }
 
-  #found(namespace: string, name: string, record: PoolRecord | undefined): void {
+  /** One that was known before and is not found is no more; of one that was made meanwhile the read says nothing. */
+  async #look(namespace: string, name: string, read: (key: string) => Promise<PoolRecord | undefined>): Promise<void> {
     const known = this.index.uidOf(namespace, name);
+    const record = await read(`${namespace}/${name}`);
     const shown = known === undefined ? undefined : this.get(known)?.record;
     if (shown && shown.uid !== record?.uid) this.#learn({ kind: 'gone', record: shown });
     if (record) this.#learn({ kind: 'put', record });
@@ -115,7 +154,7 @@ export class PoolHost {
       this.#gone.add(record.uid);
       if (known) this.send(record.uid, { type: 'REMOVED' });
     } else if (known) {
-      if (isNewer(record.revision, known.revision)) this.send(record.uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
+      if (isNewer(record.revision, known.revision)) this.#renew(record);
     } else if (!this.#gone.has(record.uid)) {
       this.#host(record);
       this.#deps.outbox.drain();
@@ -127,13 +166,18 @@ export class PoolHost {
     if (!actor) return;
     const before = actor.getSnapshot().context;
     actor.send(event);
-    this.#changed(uid, actor, before);
+    this.#changed(uid, actor, { before, event });
     this.#deps.outbox.drain();
   }
 
   replan(uid: string): void {
     const record = this.#actors.get(uid)?.getSnapshot().context.record;
-    if (record) this.send(uid, { type: 'RECORD', record, now: this.#deps.clock.now() });
+    if (record) this.#renew(record);
+  }
+
+  #renew(record: PoolRecord): void {
+    const { updated } = this.#tally.tallied(record.uid, record.updateRevision);
+    this.send(record.uid, { type: 'RECORD', record, updated, now: this.#deps.clock.now() });
   }
 
   /** Begins to decide for each pool of the shard. */
@@ -147,50 +191,17 @@ export class PoolHost {
     for (const uid of this.#in(shard)) this.send(uid, { type: 'FOLLOW' });
   }
 
-  /**
-   * Writes a change of a pool's record, one at a time per pool, and tells the actor. Answers the new record, or undefined
-   * for an unknown pool. Rejects with RecordConflict or OutcomeUnknown.
-   */
+  /** Writes a change of a pool's record, as RecordTurns does. */
   async change(uid: string, change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>): Promise<PoolRecord | undefined> {
-    return await this.#inTurn(uid, async () => {
-      for (let attempt = 1; ; attempt++) {
-        const current = this.#actors.get(uid)?.getSnapshot().context.record;
-        if (!current) return undefined;
-        try {
-          const record = await this.#deps.pools.update(await change(current));
-          this.#learn({ kind: 'put', record });
-          return record;
-        } catch (error) {
-          if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
-          await this.#readAgain(current);
-        }
-      }
-    });
+    return await this.#turns.change(uid, change);
   }
 
-  /** Somebody else's write came first. */
-  async #readAgain({ uid, owner, name }: PoolRecord): Promise<void> {
-    const record = await this.#deps.pools.get(`${owner.namespace}/${name}`);
-    if (record?.uid === uid) this.#learn({ kind: 'put', record });
-    else this.send(uid, { type: 'REMOVED' });
-  }
-
-  /** One write at a time per pool, so that none of this process conflicts with another of it. */
-  async #inTurn<T>(uid: string, write: () => Promise<T>): Promise<T> {
-    const turn = (this.#writing.get(uid) ?? Promise.resolve()).catch(() => undefined).then(write);
-    this.#writing.set(uid, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#writing.get(uid) === turn) this.#writing.delete(uid);
-    }
-  }
-
-  #host(record: PoolRecord, counts?: PoolCounts): void {
+  #host(record: PoolRecord): void {
     const { uid } = record;
-    const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), ...(counts ? { counts } : {}) } });
+    const tallied = this.#tally.tallied(uid, record.updateRevision);
+    const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), tallied } });
     actor.on('*', (intent) => this.#deps.outbox.put({
-      name: `pool ${intent.type}`,
+      name: `pool ${intent.type}`, of: `p${uid}`,
       lease: this.#deps.coordination.lease(shardOf(uid)) ?? LOST_LEASE,
       act: () => this.#carryOut(uid, intent),
       ...(intent.type === 'launch' ? { dropped: () => { this.send(uid, { type: 'LAUNCHES_DROPPED', count: intent.count, now: this.#deps.clock.now() }); } } : {}),
@@ -199,25 +210,37 @@ export class PoolHost {
     this.#actors.set(uid, actor);
     this.index.add(record);
     actor.start();
+    this.#trace(actor, { type: 'FOUND' });
     if (this.#led.has(shardOf(uid))) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
+  }
+
+  #trace(actor: Actor<typeof poolMachine>, event: PoolEvent | { readonly type: 'FOUND' }): void {
+    const { value, context: { record: { uid, createdAt } } } = actor.getSnapshot();
+    this.trails.moved(uid, pathOf(value), { event, group: '', born: createdAt });
   }
 
   #in(shard: number): readonly string[] { return [...this.#actors.keys()].filter((uid) => shardOf(uid) === shard); }
 
-  #changed(uid: string, actor: Actor<typeof poolMachine>, before: PoolContext): void {
+  #changed(uid: string, actor: Actor<typeof poolMachine>, { before, event }: { readonly before: PoolContext; readonly event: PoolEvent }): void {
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') {
       this.#deps.log.error({ entity: 'pool', uid, error: String(snapshot.error) }, 'actor threw; rebuilt from its record');
-      this.#host(before.record, before.counts);
+      this.#deps.measures.threw();
+      this.#host(before.record);
       return;
     }
-    const phase = shown(snapshot.context, this.#deps.policy).phase;
-    const phaseBefore = shown(before, this.#deps.policy).phase;
+    this.#trace(actor, event);
+    const phase = phaseOf(snapshot.context, this.#deps.policy);
+    const phaseBefore = phaseOf(before, this.#deps.policy);
+    this.#deps.measures.moved('pool', phaseBefore, phase);
     if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase, ...startFailureOf(snapshot.context) }, 'pool moved');
     this.#tell(before, snapshot.context);
     this.#deps.arm(uid, snapshot.context.deadline);
+    this.#deps.changed(snapshot.context.record);
+    if (snapshot.context.record.deleting !== false || snapshot.matches({ lifecycle: 'removed' })) this.#deps.ending(uid);
     if (snapshot.matches({ lifecycle: 'removed' })) {
       this.#actors.delete(uid);
+      this.trails.ended(uid);
       this.index.remove(before.record);
       this.#deps.arm(uid, undefined);
       this.#forgotten(before.record);
@@ -226,7 +249,7 @@ export class PoolHost {
 
   #tell(before: PoolContext, { breaker, record }: PoolContext): void {
     const pausedBefore = before.breaker.pausedUntil;
-    if (breaker.pausedUntil === pausedBefore) return;
+    if (breaker.pausedUntil === pausedBefore || record.updateRevision !== before.record.updateRevision) return;
     const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
     const shard = shardOf(record.uid);
     const noted = { shard, ours: this.#led.has(shard), kept: false, key: `${record.uid}/${pausedBefore}/${breaker.pausedUntil}` };
@@ -248,45 +271,56 @@ export class PoolHost {
   }
 
   #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {
+    const { endings, instances, tell, clock } = this.#deps;
     switch (intent.type) {
       case 'launch': return this.#launch(uid, intent.count);
       case 'trim': return this.#trim(uid);
-      case 'end-running': {
-        for (const id of this.#deps.running(uid)) this.#deps.tell(id, { type: 'END', reason: 'force-deleted', now: this.#deps.clock.now() });
-        return;
-      }
-      case 'save-breaker': return this.change(uid, (record) => ({ ...record, breaker: intent.breaker })).then(() => undefined);
-      case 'remove': return this.#inTurn(uid, () => this.#remove(uid));
+      case 'end-running': return endings.end(uid, (_, most) => instances.claimedIn(uid, most), (id) => tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }));
+      case 'replace': return this.#replace(uid);
+      case 'save-breaker': return this.change(uid, (record) => (record.updateRevision === intent.revision ? { ...record, breaker: intent.breaker } : record)).then(() => undefined);
+      case 'save-conditions': return this.change(uid, (record) => ({ ...record, conditions: intent.conditions })).then(() => undefined);
+      case 'remove': return this.#turns.inTurn(uid, () => this.#remove(uid));
     }
   }
 
   #launch(uid: string, count: number): void {
     const record = this.#actors.get(uid)?.getSnapshot().context.record;
     if (!record) return;
-    const { definition } = record;
     for (let i = 0; i < count; i++) {
       const now = this.#deps.clock.now();
-      this.#deps.launch({
-        now,
-        birth: {
-          definition,
-          record: {
-            id: this.#deps.newId(), poolUid: uid, poolName: record.name, poolOwner: record.owner, createdAt: now,
-            updateRevision: record.updateRevision, cpu: definition.cpu, memory: definition.memory,
-            containerImages: Object.fromEntries(definition.containers.map(({ name, image }) => [name, image])),
-            startupTimeoutMs: definition.startupTimeoutMs, ...endpointsOf(definition),
-          },
-        },
-      });
+      this.#deps.launch({ now, birth: birthOf(record, this.#deps.newId(), now) });
     }
   }
 
   /** The surplus is looked at again before each one: what was decided a moment ago may have changed. */
   #trim(uid: string): void {
-    for (const id of this.#deps.dismissable(uid)) {
+    const { endings, tell, clock, planAt } = this.#deps;
+    const surplus = (): boolean => {
       const context = this.#actors.get(uid)?.getSnapshot().context;
-      if (!context || surplusOf(context) === 0) return;
-      this.#deps.tell(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+      return context !== undefined && surplusOf(context) > 0;
+    };
+    endings.end(uid, (_, most) => this.#dismissable(uid, most), (id) => surplus() && tell(id, { type: 'RETIRE', now: clock.now() }));
+    if (surplus() && this.#dismissable(uid, 1).length === 0) planAt(uid, clock.now() + TRIM_AGAIN_MS);
+  }
+
+  /** Whatever can be spared best; after a decision that some are not needed, none that is starting, or younger than it says. */
+  #dismissable(uid: string, most: number): readonly string[] {
+    const { instances, clock } = this.#deps;
+    const record = this.#actors.get(uid)?.getSnapshot().context.record;
+    const sparesMs = record?.deleting === false ? record.decided?.sparesMs : undefined;
+    const revision = record?.updateRevision ?? '';
+    return sparesMs === undefined ? instances.dismissable(uid, revision, most) : instances.bornBy('idle', uid, { revision, moment: clock.now() - sparesMs }).slice(0, most);
+  }
+
+  /** How many may go is asked anew before each one: what goes is replaced at once. */
+  #replace(uid: string): void {
+    const { endings, instances, tell, clock } = this.#deps;
+    for (const as of UNCLAIMED) {
+      const mayGo = (): boolean => {
+        const context = this.#actors.get(uid)?.getSnapshot().context;
+        return context !== undefined && replaceableOf(context, clock.now())[as] > 0;
+      };
+      if (mayGo()) endings.end(uid, (_, most) => instances.stale(uid, this.revisionOf(uid), { as, most }), (id) => mayGo() && tell(id, { type: 'RETIRE', now: clock.now() }));
     }
   }
 
@@ -296,7 +330,7 @@ export class PoolHost {
     try {
       await this.#deps.pools.remove(record);
     } catch (error) {
-      if (error instanceof RecordConflict) await this.#readAgain(record);
+      if (error instanceof RecordConflict) await this.#turns.readAgain(record);
       this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
       if (error instanceof RecordConflict) return;
       throw error;
@@ -305,16 +339,8 @@ export class PoolHost {
   }
 }
 
-const endpointsOf = ({ endpoints, network }: InstanceDefinition): Pick<InstanceRecord, 'endpoints'> => endpoints
-  ? { endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, { port, scheme }]) => [name, { port, scheme, onHost: network === 'host' }])) } : {};
-
 /** What no replica holds: an intent that carries it is dropped. */
 export const LOST_LEASE: Lease = { epoch: 0, held: () => false };
 
-const startFailureOf = ({ breaker }: PoolContext): { readonly startFailure?: string } => (breaker.reason === '' ? {} : { startFailure: breaker.reason });
-
-const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot => ({
-  record: context.record,
-  counts: context.counts,
-  phase: phaseOf(context, policy),
-});
+const startFailureOf = ({ breaker: { reason, failures } }: PoolContext): { readonly startFailure?: string; readonly startFailures?: number } =>
+  (reason === '' ? {} : { startFailure: reason, startFailures: failures });

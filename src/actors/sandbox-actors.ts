@@ -1,4 +1,4 @@
-import { createActor, createMachine, type Actor } from 'xstate';
+import { createActor, setup, stopChild, type Actor, type AnyActorRef } from 'xstate';
 import type { SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
 import { sandboxMachine } from '../machines/sandbox-machine.ts';
 
@@ -15,11 +15,15 @@ export class SandboxActors {
     actor.subscribe(UNHEARD);
     return actor;
   }
+
+  /** It is heard no more, and told nothing. */
+  drop(actor: SandboxActor): void { this.#parent.send({ type: 'DROP', actor }); }
 }
 
 /** The same for all: the parent's machine remembers every type of event that it ever met, and a child's end carries its id. */
 const ID = 'sandbox';
 /** Hears how its children end, and minds nothing: they are looked at after each send. */
-const PARENT = createMachine({ on: { '*': {} } });
+const PARENT = setup({ types: { events: {} as { readonly type: 'DROP'; readonly actor: AnyActorRef } } })
+  .createMachine({ on: { 'DROP': { actions: stopChild(({ event }) => event.actor) }, '*': {} } });
 /** Unobserved, an error would end the process. */
 const UNHEARD = { error: (): void => undefined };

@@ -2,6 +2,7 @@ import { RESERVATION_MS, type Coordination } from '../contracts/coordination.ts'
 import type { History } from '../contracts/history.ts';
 import { LeaseLost, NoPlace, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { Clock } from '../contracts/clock.ts';
+import type { PoolEvent } from '../machines/pool-events.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { SandboxEvent, SandboxIntent } from '../machines/sandbox-events.ts';
 
@@ -12,8 +13,8 @@ export interface SandboxEffectsDeps {
   readonly clock: Clock;
 }
 
-/** How long the answer to a DELETE waits for the mark. */
-const MARK_MS = 100;
+/** How long the answer to a DELETE waits for the mark: other replicas trust their mirrors where there is none. Less than RETRY_MS. */
+const MARK_MS = 800;
 
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
@@ -45,7 +46,7 @@ const claim = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: In
   return { type: 'CLAIMED', record: await driver.claim(seen, claim), now: clock.now() };
 };
 
-/** That it ends is made known beside the durable end, which waits for it no longer than a moment: without it others look uncached. */
+/** That it ends is made known beside the durable end. */
 const release = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: InstanceId, { end }: Extract<DriverIntent, { type: 'release' }>): Promise<void> => {
   let cancel = (): void => undefined;
   const soon = new Promise<void>((resolve) => { cancel = clock.at(clock.now() + MARK_MS, resolve); });
@@ -89,6 +90,15 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
     case 'look':
     case 'confirm-expiry': return undefined;
     case 'close': return { type: 'CLOSE_UNSETTLED', now };
+  }
+};
+
+/** What an instance's pool is told of how its start went. */
+export const startReport = ({ outcome, reason }: Extract<SandboxIntent, { type: 'report-start' }>, revision: string, now: number): PoolEvent => {
+  switch (outcome) {
+    case 'started': return { type: 'INSTANCE_STARTED', revision, now };
+    case 'failed': return { type: 'START_FAILED', revision, reason, now };
+    case 'deferred': return { type: 'START_DEFERRED', reason, now };
   }
 };
 

@@ -53,11 +53,11 @@ const momentOf = ({ reason }: Happening, { record, birth, startedAt, gone }: San
 export const isKept = ({ reason }: Happening, { record }: SandboxContext): boolean =>
   record?.claim !== undefined && (reason === 'IdleTimeoutChanged' || reason === 'Unhealthy' || reason === 'Ready' || reason === 'Killing');
 
-/** Names it, alike on each replica; undefined for what each sees at a moment of its own. */
-export const keyOf = ({ reason }: Happening, { id, record }: SandboxContext): string | undefined => {
+/** Names it, alike on each replica; undefined for what each sees at a moment of its own. `known`: before, where there was a before. */
+export const keyOf = ({ reason }: Happening, { id, record, since }: SandboxContext, known?: SandboxContext): string | undefined => {
   switch (reason) {
     case 'Ready':
-    case 'Unhealthy': return undefined;
+    case 'Unhealthy': return since === undefined || since === known?.since ? undefined : `${id}/${reason}/${since}`;
     case 'IdleTimeoutChanged': return `${id}/${reason}/${record?.revision ?? ''}`;
     default: return `${id}/${reason}`; // once in its life
   }

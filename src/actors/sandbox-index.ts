@@ -1,4 +1,4 @@
-import type { Claim, InstanceRecord, SandboxStatus } from '../model/sandbox.ts';
+import { SANDBOX_STATUSES, type Claim, type InstanceRecord, type SandboxStatus } from '../model/sandbox.ts';
 import type { PoolCounts } from '../model/pool.ts';
 import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
 import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
@@ -10,6 +10,7 @@ export interface Placement {
   readonly status: SandboxStatus;
   readonly poolUid: string;
   readonly poolName: string;
+  readonly updateRevision: string;
   /** The claim's owner, else the pool's. */
   readonly owner: Tenant;
   readonly createdAt: number;
@@ -29,7 +30,19 @@ export interface LiveFilter {
   readonly phase?: SandboxStatus;
 }
 
-interface PoolShelf { readonly starting: OrderedIndex; readonly idle: IdleShelf; readonly unavailable: OrderedIndex; readonly claimed: OrderedIndex; readonly taken: Set<string> }
+export interface LiveCounts {
+  readonly byStatus: ReadonlyMap<SandboxStatus, number>;
+  readonly byNamespace: ReadonlyMap<string, number>;
+}
+
+/** How an unclaimed instance counts; in the order in which they are given up. */
+export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
+export type Unclaimed = (typeof UNCLAIMED)[number];
+
+interface RevisionShelf { readonly starting: OrderedIndex; readonly idle: IdleShelf; readonly unavailable: OrderedIndex }
+
+/** `unclaimed`: by updateRevision. */
+interface PoolShelf { readonly unclaimed: Map<string, RevisionShelf>; readonly claimed: OrderedIndex; readonly taken: Set<string> }
 
 /**
  * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is ever searched. Lists are
@@ -40,46 +53,69 @@ export class SandboxIndex {
   readonly #shelves = new Map<string, PoolShelf>();
   readonly #lists = new Map<string, OrderedIndex>();
   readonly #byMark = new Map<string, string>();
+  readonly #byNamespace = new Map<string, number>();
   readonly #listKeys = new Map<string, readonly string[]>();
 
   get size(): number { return this.#placements.size; }
 
-  /** Sets where an instance stands now; answers where it counted before. */
-  place(next: Placement): keyof PoolCounts | undefined {
+  /** Sets where an instance stands now; answers where it stood before. */
+  place(next: Placement): Placement | undefined {
     const before = this.#placements.get(next.id);
-    if (before && samePlace(before, next)) return countedAs(before);
+    if (before && samePlace(before, next)) return before;
     this.#placements.set(next.id, next);
     if (next.mark !== undefined) this.#byMark.set(next.mark, next.id);
     if (before) this.#unshelve(before);
     this.#shelve(next);
     this.#relist(before, next);
-    return before && countedAs(before);
+    this.#recount(before, next);
+    return before;
   }
 
-  remove(id: string): keyof PoolCounts | undefined {
+  remove(id: string): Placement | undefined {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
     if (before.mark !== undefined && this.#byMark.get(before.mark) === id) this.#byMark.delete(before.mark);
     this.#unshelve(before);
     this.#relist(before, undefined);
+    this.#recount(before, undefined);
     const shelf = this.#shelves.get(before.poolUid);
     if (shelf) {
       shelf.taken.delete(id);
-      if (shelf.starting.size + shelf.idle.size + shelf.unavailable.size + shelf.claimed.size + shelf.taken.size === 0) this.#shelves.delete(before.poolUid);
+      if (shelf.claimed.size + shelf.taken.size === 0 && [...shelf.unclaimed.values()].every(isBare)) this.#shelves.delete(before.poolUid);
     }
-    return countedAs(before);
+    return before;
   }
 
-  /** The longest idle instance of the pool, of these buckets before others, reserved for the asker until it moves or is put back. */
-  takeIdle(poolUid: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
+  /**
+   * The longest idle instance of the pool, of this revision before others and of these buckets before others, reserved for
+   * the asker until it moves or is put back.
+   */
+  takeIdle(poolUid: string, revision: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
     const shelf = this.#shelves.get(poolUid);
-    const first = shelf?.idle.first(preferred);
-    if (!shelf || !first) return undefined;
-    shelf.idle.remove(first);
+    if (!shelf) return undefined;
+    let idle = shelf.unclaimed.get(revision)?.idle;
+    let first = idle?.first(preferred);
+    if (!first) {
+      for (const other of others(shelf, revision)) {
+        const longest = other.idle.first(preferred);
+        if (longest && (!first || longest.at < first.at)) [idle, first] = [other.idle, longest];
+      }
+    }
+    if (!idle || !first) return undefined;
+    idle.remove(first);
     shelf.taken.add(first.id);
     return first.id;
   }
+
+  /** How many of the pool are idle and not reserved. */
+  idleIn(poolUid: string): number {
+    let count = 0;
+    for (const { idle } of this.#shelves.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
+    return count;
+  }
+
+  poolOf(id: string): string | undefined { return this.#placements.get(id)?.poolUid; }
 
   /** One of the pool's that is reserved; undefined where none is. */
   takenOf(poolUid: string): string | undefined {
@@ -97,16 +133,40 @@ export class SandboxIndex {
     if (placement && this.#shelves.get(placement.poolUid)?.taken.delete(id)) this.#shelve(placement);
   }
 
-  /** Unclaimed and not reserved: starting ones first, newest first; then the unavailable; then the longest idle. */
-  dismissable(poolUid: string): readonly string[] {
+  /** Unclaimed and not reserved: starting ones first, newest first; then the unavailable; then the longest idle. Of each those of other revisions before those of this one. */
+  dismissable(poolUid: string, revision: string, most: number): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
-    return shelf ? [...shelf.starting.newest(0, shelf.starting.size), ...shelf.unavailable.ids(), ...shelf.idle.ids()] : [];
+    if (!shelf) return [];
+    const current = shelf.unclaimed.get(revision);
+    const shelves = [...others(shelf, revision), ...(current ? [current] : [])];
+    return UNCLAIMED.flatMap((as) => shelves.flatMap((one) => idsOf(one, as, most))).slice(0, most);
+  }
+
+  /** Of those the ones born at that moment or before, in the same order. */
+  bornBy(as: Unclaimed, poolUid: string, { revision, moment }: { readonly revision: string; readonly moment: number }): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    if (!shelf) return [];
+    const current = shelf.unclaimed.get(revision);
+    return [...others(shelf, revision), ...(current ? [current] : [])].flatMap((one) => idsOf(one, as, one[as].size))
+      .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
+  }
+
+  /** Those of other revisions than this one, in the same order. */
+  stale(poolUid: string, revision: string, { as, most }: { readonly as: Unclaimed; readonly most: number }): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    return shelf ? others(shelf, revision).flatMap((one) => idsOf(one, as, most)).slice(0, most) : [];
   }
 
   /** Of the pools that have instances. */
   poolUids(): readonly string[] { return [...this.#shelves.keys()]; }
 
-  claimedIn(poolUid: string): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids() ?? []; }
+  claimedIn(poolUid: string, most: number): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids(most) ?? []; }
+
+  /** When the newest of its claims that live was made; 0: there is none. */
+  lastClaimedAt(poolUid: string): number {
+    const [newest = ''] = this.#shelves.get(poolUid)?.claimed.newest(0, 1) ?? [];
+    return this.#placements.get(newest)?.claimedAt ?? 0;
+  }
 
   /** What a request with an Idempotency-Key claimed, as long as it lives. */
   claimedUnder(mark: string): string | undefined { return this.#byMark.get(mark); }
@@ -117,6 +177,15 @@ export class SandboxIndex {
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
+  /** How many there are in all, but for those that have completed. */
+  counts(): LiveCounts {
+    const byStatus = SANDBOX_STATUSES.flatMap((status) => {
+      const { total } = this.list({ phase: status }, 0, 0);
+      return total > 0 ? [[status, total] as const] : [];
+    });
+    return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
+  }
+
   /** How many of that list are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     return this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ?? 0;
@@ -124,18 +193,33 @@ export class SandboxIndex {
 
   #shelve(placement: Placement): void {
     let shelf = this.#shelves.get(placement.poolUid);
-    if (!shelf) {
-      shelf = { starting: new OrderedIndex(), idle: new IdleShelf(), unavailable: new OrderedIndex(), claimed: new OrderedIndex(), taken: new Set() };
-      this.#shelves.set(placement.poolUid, shelf);
+    if (!shelf) this.#shelves.set(placement.poolUid, shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), taken: new Set() });
+    if (placement.status === 'Idle' && shelf.taken.has(placement.id)) return; // also where it died meanwhile: whoever reserved it will see
+    if (placement.status !== 'Idle' && !isLeaving(placement)) shelf.taken.delete(placement.id);
+    if ((placement.status === 'Starting' || placement.status === 'Idle') && !shelf.unclaimed.has(placement.updateRevision)) {
+      shelf.unclaimed.set(placement.updateRevision, { starting: new OrderedIndex(), idle: new IdleShelf(), unavailable: new OrderedIndex() });
     }
-    if (placement.status === 'Idle' && placement.availableAt !== undefined && shelf.taken.has(placement.id)) return;
-    if (placement.status !== 'Idle') shelf.taken.delete(placement.id);
     shelfOf(shelf, placement)?.add(shelfEntry(placement));
   }
 
   #unshelve(placement: Placement): void {
     const shelf = this.#shelves.get(placement.poolUid);
-    if (shelf) shelfOf(shelf, placement)?.remove(shelfEntry(placement));
+    if (!shelf) return;
+    shelfOf(shelf, placement)?.remove(shelfEntry(placement));
+    const { unclaimed } = shelf;
+    const own = unclaimed.get(placement.updateRevision);
+    // The only one is kept: it is about to be filled again.
+    if (own && unclaimed.size > 1 && isBare(own)) unclaimed.delete(placement.updateRevision);
+  }
+
+  #recount(before: Placement | undefined, next: Placement | undefined): void {
+    const [from, to] = [namespaceOf(before), namespaceOf(next)];
+    if (from === to) return;
+    if (to !== undefined) this.#byNamespace.set(to, (this.#byNamespace.get(to) ?? 0) + 1);
+    if (from === undefined) return;
+    const left = (this.#byNamespace.get(from) ?? 0) - 1;
+    if (left > 0) this.#byNamespace.set(from, left);
+    else this.#byNamespace.delete(from);
   }
 
   #relist(before: Placement | undefined, next: Placement | undefined): void {
@@ -172,6 +256,10 @@ export class SandboxIndex {
   }
 }
 
+/** Where it counts; nowhere once it has completed, when history counts it. */
+const namespaceOf = (placement: Placement | undefined): string | undefined =>
+  (placement === undefined || placement.status === 'Completed' ? undefined : placement.owner.namespace);
+
 /** Owners' groups whose list keys are remembered. */
 const MOST_GROUPS = 1_000;
 
@@ -179,24 +267,28 @@ const samePlace = (a: Placement, b: Placement): boolean =>
   a.status === b.status && a.availableAt === b.availableAt && a.claimedAt === b.claimedAt && a.createdAt === b.createdAt
   && a.poolUid === b.poolUid && a.poolName === b.poolName && sameTenant(a.owner, b.owner);
 
+/** Nobody claimed it. Until its record is gone it is not known that a claim under way does not get it. */
+const isLeaving = ({ status, claimedAt }: Placement): boolean => claimedAt === undefined && status === 'Stopping';
+
 /** How a pool counts an instance; undefined once it has completed. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
   switch (placement.status) {
     case 'Starting': return 'starting';
     case 'Idle': return placement.availableAt === undefined ? 'unavailable' : 'idle';
     case 'Running': return 'running';
-    case 'Stopping': return 'stopping';
+    case 'Stopping': return placement.claimedAt === undefined ? 'retiring' : 'stopping';
     case 'Failed': return 'failed';
     case 'Completed': return undefined;
   }
 };
 
-export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt'> & { readonly claim?: Claim },
+export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision'> & { readonly claim?: Claim },
   now: { readonly status: SandboxStatus; readonly availableAt: number | undefined }): Placement => ({
   id: record.id,
   status: now.status,
   poolUid: record.poolUid,
   poolName: record.poolName,
+  updateRevision: record.updateRevision,
   owner: record.claim?.owner ?? record.poolOwner,
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
@@ -204,14 +296,23 @@ export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poo
   availableAt: now.availableAt,
 });
 
-const shelfOf = (shelf: PoolShelf, placement: Placement): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
+const shelfOf = ({ unclaimed, claimed }: PoolShelf, placement: Placement): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
+  const own = unclaimed.get(placement.updateRevision);
   switch (placement.status) {
-    case 'Starting': return shelf.starting;
-    case 'Idle': return placement.availableAt === undefined ? shelf.unavailable : shelf.idle;
-    case 'Running': return shelf.claimed;
+    case 'Starting': return own?.starting;
+    case 'Idle': return placement.availableAt === undefined ? own?.unavailable : own?.idle;
+    case 'Running': return claimed;
     default: return undefined;
   }
 };
+
+const idsOf = (shelf: RevisionShelf, as: Unclaimed, most: number): readonly string[] =>
+  (as === 'starting' ? shelf.starting.newest(0, most) : shelf[as].ids(most));
+
+const isBare = ({ starting, idle, unavailable }: RevisionShelf): boolean => starting.size + idle.size + unavailable.size === 0;
+
+const others = ({ unclaimed }: PoolShelf, revision: string): readonly RevisionShelf[] =>
+  [...unclaimed].flatMap(([own, shelf]) => (own === revision ? [] : [shelf]));
 
 const shelfEntry = (placement: Placement): OrderedEntry =>
   ({ at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt, id: placement.id });

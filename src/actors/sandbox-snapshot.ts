@@ -2,7 +2,8 @@ import type { Actor, StateValue } from 'xstate';
 import { statusOf } from '../machines/sandbox-arithmetic.ts';
 import type { SandboxContext } from '../machines/sandbox-events.ts';
 import type { sandboxMachine } from '../machines/sandbox-machine.ts';
-import type { SandboxStatus } from '../model/sandbox.ts';
+import type { Birth, SandboxStatus } from '../model/sandbox.ts';
+import { pathOf } from './state-path.ts';
 
 /** What an actor shows of its instance. */
 export interface SandboxSnapshot {
@@ -20,15 +21,12 @@ export const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
   return { state, path: pathOf(value), status: statusOf(state, context), context };
 };
 
+/** Its record, or what that will be. */
+export const recordIn = ({ record, birth }: SandboxContext): Birth['record'] | undefined => record ?? birth?.record;
+
 /** The name of the top-level state. */
 export const stateOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
   for (const state in value) return state;
-  return '';
-};
-
-const pathOf = (value: StateValue): string => {
-  if (typeof value === 'string') return value;
-  for (const state in value) return `${state}.${pathOf(value[state] ?? '')}`;
   return '';
 };

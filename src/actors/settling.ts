@@ -1,7 +1,8 @@
 import type { Clock } from '../contracts/clock.ts';
-import type { QuotaResource, Quotas, Reservation } from '../contracts/coordination.ts';
+import type { Quotas, Reservation } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { InstanceId } from '../model/identifiers.ts';
+import { QUOTA_RESOURCES, type QuotaResource } from '../model/quota.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
 import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
@@ -25,7 +26,6 @@ export const SETTLE_EVERY_MS = 10_000;
 const MOST_NOTED = 1_000;
 /** As many as `unsettled` names at once. */
 const BATCH = 100;
-const RESOURCES: readonly QuotaResource[] = ['sandboxes', 'pools', 'replicas'];
 
 /**
  * Has usage say what the records say: who reserved may have died before the record was written, or before it knew. A
@@ -33,7 +33,7 @@ const RESOURCES: readonly QuotaResource[] = ['sandboxes', 'pools', 'replicas'];
  */
 export class Settling {
   readonly #deps: SettlingDeps;
-  readonly #noted = new Map<string, Tenant>();
+  readonly #noted = new Map<string, { readonly tenant: Tenant; readonly since: number }>();
   #cancel: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #running = false;
@@ -52,8 +52,11 @@ export class Settling {
     await this.#round;
   }
 
-  /** Settled here in the next round, whoever leads. */
-  note(tenant: Tenant): void { if (this.#noted.size < MOST_NOTED) this.#noted.set(tenantKey(tenant), tenant); }
+  /** Settled here, whoever leads, until what is reserved by now is old enough to be. */
+  note(tenant: Tenant): void {
+    const key = tenantKey(tenant);
+    if (this.#noted.size < MOST_NOTED || this.#noted.has(key)) this.#noted.set(key, { tenant, since: this.#deps.clock.now() });
+  }
 
   #again(): void {
     const { clock } = this.#deps;
@@ -62,14 +65,16 @@ export class Settling {
 
   /** Never rejects. */
   async #goRound(): Promise<void> {
-    const { leads, tenants, log } = this.#deps;
-    const due = new Map(this.#noted);
-    this.#noted.clear();
+    const { leads, tenants, log, clock } = this.#deps;
+    const now = clock.now();
+    const due = new Map([...this.#noted].map(([key, { tenant }]) => [key, tenant]));
     for (const tenant of tenants()) if (leads(shardOf(tenantKey(tenant)))) due.set(tenantKey(tenant), tenant);
     for (const [key, tenant] of due) {
       if (!this.#running) return;
       try {
-        for (const resource of RESOURCES) await this.#settle(tenant, resource);
+        for (const resource of QUOTA_RESOURCES) await this.#settle(tenant, resource);
+        const noted = this.#noted.get(key);
+        if (noted && now - noted.since > UNSETTLED_MS) this.#noted.delete(key);
       } catch (error) {
         log.debug({ tenant: key, error }, 'usage-not-settled');
       }

@@ -1,47 +1,33 @@
-import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, Lease } from '../contracts/coordination.ts';
-import type { History } from '../contracts/history.ts';
-import type { Log } from '../contracts/log.ts';
-import type { Records } from '../contracts/record-store.ts';
-import { RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.ts';
-import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
-import type { PoolEvent } from '../machines/pool-machine.ts';
+import type { Lease } from '../contracts/coordination.ts';
+import { NO_METRICS } from '../contracts/metrics.ts';
+import type { PoolEvent } from '../machines/pool-events.ts';
 import type { SandboxEvent, SandboxInput, SandboxIntent } from '../machines/sandbox-events.ts';
 import type { InstanceId } from '../model/identifiers.ts';
-import type { PoolRecord } from '../model/pool.ts';
-import { unavailable } from '../model/refusals.ts';
+import type { PendingIntent, RebuildOutcome } from '../model/inspection.ts';
 import type { InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
 import type { Tenant } from '../model/tenant.ts';
-import { Busy } from './busy.ts';
+import { ActorMeasures } from './actor-measures.ts';
+import { ActorTrails } from './actor-trails.ts';
+import { ACTIVITY, Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
-import { NO_EVENTS, type EventSink } from './event-feed.ts';
+import { Endings } from './endings.ts';
+import { NO_EVENTS } from './event-feed.ts';
+import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
-import { isLeaders, sandboxEffects } from './sandbox-effects.ts';
+import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { SandboxNotes } from './sandbox-notes.ts';
 import { recordedAmounts, Settling } from './settling.ts';
-import { shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
+import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
+import { sandboxCauseOf, type SandboxHappened } from './sandbox-causes.ts';
+import { SandboxTruth } from './sandbox-truth.ts';
+import type { SupervisorDeps } from './supervisor-deps.ts';
 import { Waiters } from './waiters.ts';
-
-export interface SupervisorDeps {
-  readonly driver: SandboxDriver;
-  readonly pools: Records<PoolRecord>;
-  readonly history: History;
-  readonly coordination: Coordination;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly policy: PoolPolicy;
-  readonly newId: () => InstanceId;
-  /** This replica's name among those of `coordination`; alone where it is absent. */
-  readonly replica?: string;
-  /** Told what happens; nobody where it is absent. */
-  readonly events?: EventSink;
-}
 
 /**
  * Hosts one actor per sandbox and per pool: makes them from facts, finds them by key, carries out their intents, arms
@@ -50,55 +36,76 @@ export interface SupervisorDeps {
 export class Supervisor {
   readonly index = new SandboxIndex();
   readonly pools: PoolHost;
+  readonly idle: IdleInstances;
+  readonly trails: ActorTrails<SandboxHappened>;
   readonly #deps: SupervisorDeps;
   readonly #sandboxes = new Map<string, SandboxActor>();
   readonly #outbox: Outbox;
+  readonly #measures: ActorMeasures;
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
   readonly #leading: Leading;
   readonly #busy: Busy;
-  readonly #ownBuckets: OwnBuckets | undefined;
+  readonly #endings = new Endings((uid) => { if (this.pools.get(uid)) this.pools.replan(uid); else this.#retirePoolless(uid); });
   readonly #settling: Settling;
   readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #actors = new SandboxActors();
+  readonly #truth: SandboxTruth;
   #rebuilt = 0;
   #started = false;
   #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#ownBuckets = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
     this.#outbox = new Outbox(deps.log);
+    this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
+    this.trails = new ActorTrails({ clock: deps.clock, causeOf: sandboxCauseOf });
+    this.#truth = new SandboxTruth({ ...deps, shown: (id) => this.sandbox(id), learn: (fact) => { this.#learn(fact); } });
     this.#waiters = new Waiters(deps.clock);
+    const own = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
+    this.idle = new IdleInstances({
+      ...deps, index: this.index, waiters: this.#waiters, revisionOf: (poolUid) => this.pools.revisionOf(poolUid), ownBuckets: () => own?.get(),
+      learn: (fact) => { this.#learn(fact); },
+      freed: (poolUid) => { this.pools.replan(poolUid); },
+    });
     this.#busy = new Busy({ clock: deps.clock, touch: (id) => { deps.coordination.touch(id); } });
     this.#carryOut = sandboxEffects(deps);
-    this.#deadlines = new Deadlines(deps.clock, (key, now) => {
+    this.#deadlines = new Deadlines(deps.clock, (key, now, at) => {
+      this.#measures.late(now - at);
       const name = key.slice(1);
       if (key.startsWith('s')) this.send(name, { type: 'DEADLINE', now });
+      else if (key.startsWith('r')) this.pools.replan(name);
       else this.pools.send(name, { type: 'DEADLINE', now });
     });
     this.pools = new PoolHost({
       ...deps,
       events: deps.events ?? NO_EVENTS,
-      outbox: this.#outbox,
+      outbox: this.#outbox, measures: this.#measures,
       arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
+      planAt: (uid, at) => this.#deadlines.arm(`r${uid}`, at),
       launch: (input) => this.#host(input),
-      dismissable: (uid) => this.index.dismissable(uid),
-      running: (uid) => this.index.claimedIn(uid),
-      tell: (id, event) => { this.send(id, event); },
-      orphaned: (uid) => { for (const id of this.index.dismissable(uid)) this.#retireIfPoolless(id); },
+      endings: this.#endings,
+      instances: this.index,
+      changed: (record) => { deps.alongside?.poolChanged?.(record); },
+      tell: (id, event) => this.send(id, event),
+      ending: (uid) => { this.idle.lines.end(uid); },
+      orphaned: (uid) => { this.#retirePoolless(uid); },
     });
     this.#leading = new Leading({
       leases: deps.coordination, clock: deps.clock, log: deps.log,
       caughtUp: () => deps.driver.caughtUp(),
       lead: (shard) => {
         this.pools.lead(shard);
-        this.#retirePoolless(shard);
+        for (const uid of this.index.poolUids()) if (shardOf(uid) === shard) this.#retirePoolless(uid);
         deps.events?.lead(shard);
+        deps.alongside?.lead(shard);
       },
-      follow: (shard) => { this.pools.follow(shard); },
-      drained: () => this.#outbox.drained(),
+      follow: (shard) => {
+        this.pools.follow(shard);
+        deps.alongside?.follow(shard);
+      },
+      drained: () => this.#drained(),
     });
     this.#settling = new Settling({
       quotas: deps.coordination, clock: deps.clock, log: deps.log, leads: (shard) => this.#leading.leads(shard), tenants: () => this.pools.index.owners,
@@ -110,12 +117,14 @@ export class Supervisor {
   /** How many actors threw and were made again from their facts. */
   get rebuilt(): number { return this.#rebuilt; }
   get size(): number { return this.#sandboxes.size; }
+  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> { return this.#outbox; }
 
   /** Reads pools and instances, restores what the quotas count, then begins to decide. */
   async start(): Promise<void> {
     await this.pools.start();
     await this.#deps.driver.watch((fact) => this.#learn(fact));
     this.#started = true;
+    this.pools.begin();
     await this.#restoreQuotas();
     await this.#leading.start();
     this.#settling.start();
@@ -123,13 +132,14 @@ export class Supervisor {
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
   async stop(withinMs: number): Promise<void> {
+    this.idle.lines.stop();
     this.#leading.stop();
     this.#deadlines.stop();
     this.#busy.stop();
     const settled = this.#settling.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
-    await Promise.race([Promise.all([this.#outbox.settled(), settled]), over]);
+    await Promise.race([Promise.all([this.#outbox.settled(), settled, this.#deps.alongside?.drained()]), over]);
     cancel();
     await this.#leading.giveUp();
   }
@@ -137,12 +147,15 @@ export class Supervisor {
   /** Leads nothing from now on; requests are answered as before. May be repeated. */
   standDown(): void {
     this.#leading.stop();
-    this.#outbox.drained().then(() => this.#leading.giveUp())
+    this.#drained().then(() => this.#leading.giveUp())
       .catch((error: unknown) => { this.#deps.log.error({ error }, 'shards could not be given up'); });
   }
 
   /** The shards that this replica leads. */
   get shards(): readonly number[] { return this.#leading.shards; }
+
+  /** How many deadlines are armed, and when the next one is due (ms since the epoch). */
+  get armed(): { readonly count: number; readonly next?: number } { return this.#deadlines.armed; }
 
   ids(): readonly string[] { return [...this.#sandboxes.keys()]; }
 
@@ -159,38 +172,10 @@ export class Supervisor {
     const before = stateOf(value);
     actor.send(event);
     if (ACTIVITY.has(event.type)) this.#busy.note(id, actor.getSnapshot().context.working > 0);
-    this.#changed(id, actor, { event: event.type, before, ordered: false });
+    this.#changed(id, actor, { event, before, ordered: false });
     this.#notes?.moved({ state: before, context }, actor.getSnapshot(), event);
     this.#outbox.drain();
     return true;
-  }
-
-  /** The longest idle instance of the pool, reserved in this process until it moves or is put back. */
-  takeIdle(poolUid: string): InstanceId | undefined { return this.index.takeIdle(poolUid, this.#ownBuckets?.get()); }
-
-  /** The same, after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of reach. */
-  async findIdle(poolUid: string, namespace: string): Promise<InstanceId | undefined> {
-    const facts = await this.#deps.driver.idle(poolUid, namespace).catch((error: unknown) => {
-      this.#deps.log.warn({ poolUid, error }, 'idle instances could not be looked for');
-      throw unavailable('whether an instance is idle can not be told now; try again');
-    });
-    for (const fact of facts) this.#learn(fact);
-    return this.takeIdle(poolUid);
-  }
-
-  /** Waits until one of the pool's that claims of this process hold is back or gone; false, at once, where there is none. */
-  async untilPutBack(poolUid: string, until: number): Promise<boolean> {
-    const id = this.index.takenOf(poolUid);
-    if (id === undefined) return false;
-    await this.#waiters.until(id, () => !this.index.isTaken(id), until);
-    return true;
-  }
-
-  putBack(id: string): void {
-    this.index.putBack(id);
-    this.#waiters.changed(id);
-    const poolUid = this.sandbox(id)?.context.poolUid;
-    if (poolUid !== undefined) this.pools.replan(poolUid);
   }
 
   /** Waits until the sandbox satisfies `look` (undefined: it is no more), or until the moment given. */
@@ -199,50 +184,44 @@ export class Supervisor {
     return this.sandbox(id);
   }
 
-  /**
-   * Makes sure that what is shown of the sandbox is no older than this call, unless it is good news: it runs, and nobody
-   * said that it ended. Refuses with `unavailable` where the truth is out of reach.
-   */
-  async freshen(id: InstanceId, namespace: string, unless: 'it runs' | 'never' = 'it runs'): Promise<void> {
-    const shown = this.sandbox(id);
-    if (shown && !shown.context.record) return; // its birth is under way here
-    if (unless === 'it runs' && shown?.status === 'Running' && !await this.#mayHaveEnded(id)) return;
-    let fact: InstanceFact | undefined;
-    try {
-      fact = await this.#deps.driver.confirm(id, namespace);
-    } catch (error) {
-      this.#deps.log.warn({ id, error }, 'a sandbox could not be read');
-      throw unavailable('the state of the sandbox can not be read now; try again');
-    }
-    if (fact) this.#learn(fact);
-  }
+  /** See SandboxTruth. */
+  freshen(id: InstanceId, namespace: string, unless: 'it runs' | 'never' = 'it runs'): Promise<void> { return this.#truth.freshen(id, namespace, unless); }
 
-  /**
-   * The record as it stands; where it is idle no claim that was sent before lands any more. Undefined: there is none, and
-   * never will be. Rejects where that can't be told.
-   */
-  async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
-    const { driver } = this.#deps;
-    for (let attempt = 1; ; attempt++) {
-      const fact = await driver.confirm(id, namespace) ?? await driver.read(id);
-      this.#learn(fact);
-      if (fact.record?.state !== 'idle') return fact.record;
-      try {
-        const record = await driver.bump(id, fact.record.revision);
-        this.#learn({ ...fact, record });
-        return record;
-      } catch (error) {
-        if (!(error instanceof RecordConflict) || attempt === MOST_FENCINGS) throw error;
-      }
-    }
-  }
+  /** See SandboxTruth. */
+  fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> { return this.#truth.fence(id, namespace); }
 
   /** Of one who may have reserved before anything shows it. */
   settleLater(tenant: Tenant): void { this.#settling.note(tenant); }
 
-  /** Another replica ended it a moment ago, or nobody can tell. */
-  async #mayHaveEnded(id: InstanceId): Promise<boolean> {
-    return await this.#deps.coordination.ended(id).then((end) => end !== undefined, () => true);
+  async #drained(): Promise<void> { await Promise.all([this.#outbox.drained(), this.#deps.alongside?.drained()]); }
+
+  /** What the sandbox asked for, and nobody has answered yet. */
+  pendingOf(id: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`s${id}`); }
+
+  pendingOfPool(uid: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`p${uid}`); }
+
+  /**
+   * Makes the sandbox's actor anew from what the driver sees. Not while an answer is awaited that its successor would not know,
+   * or a claim has reserved it.
+   */
+  async rebuild(id: InstanceId): Promise<RebuildOutcome> {
+    const isBusy = (): boolean => this.pendingOf(id).length > 0 || this.index.isTaken(id);
+    if (isBusy()) return 'busy';
+    const fact = await this.#deps.driver.read(id);
+    const actor = this.#sandboxes.get(id);
+    if (!actor) return 'unknown';
+    if (isBusy()) return 'busy';
+    const now = this.#deps.clock.now();
+    const { working } = actor.getSnapshot().context;
+    if (fact.record) {
+      this.#actors.drop(actor);
+      this.#make({ now, fact: { ...fact, record: fact.record } });
+      for (let begun = 0; begun < working; begun++) this.send(id, { type: 'WORK_BEGAN', now });
+    } else {
+      this.#learn(fact);
+    }
+    this.#outbox.drain();
+    return 'rebuilt';
   }
 
   /** Has whoever waits for the sandbox look again. */
@@ -253,23 +232,28 @@ export class Supervisor {
     if (this.send(fact.id, { type: 'FACT', fact, now })) return;
     if (!fact.record) return;
     this.#host({ now, fact: { ...fact, record: fact.record } });
-    this.#retireIfPoolless(fact.id);
+    this.#retirePoolless(fact.record.poolUid);
     this.#outbox.drain();
   }
 
   #host(input: SandboxInput): void {
+    const actor = this.#make(input);
+    if ('birth' in input || this.#started) this.#notes?.note(actor.getSnapshot().context, { reason: 'Created' }, { done: 'birth' in input });
+  }
+
+  #make(input: SandboxInput): SandboxActor {
     const id = 'birth' in input ? input.birth.record.id : input.fact.id;
     const actor = this.#actors.make(input, (intent) => { this.#put(id, intent); });
     this.#sandboxes.set(id, actor);
     actor.start();
-    this.#changed(id, actor, { event: 'birth' in input ? 'ORDERED' : 'FOUND', before: '', ordered: 'birth' in input });
-    if ('birth' in input || this.#started) this.#notes?.note(actor.getSnapshot().context, { reason: 'Created' }, 'birth' in input);
+    this.#changed(id, actor, { event: { type: 'birth' in input ? 'ORDERED' : 'FOUND' }, before: '', ordered: 'birth' in input });
+    return actor;
   }
 
   #put(id: string, intent: SandboxIntent): void {
     if (intent.type === 'report-start') {
-      const now = this.#deps.clock.now();
-      this.#report = intent.outcome === 'started' ? { type: 'INSTANCE_STARTED', now } : { type: intent.outcome === 'failed' ? 'START_FAILED' : 'START_DEFERRED', reason: intent.reason, now };
+      const context = this.#sandboxes.get(id)?.getSnapshot().context;
+      this.#report = context && startReport(intent, recordIn(context)?.updateRevision ?? '', this.#deps.clock.now());
       return;
     }
     const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;
@@ -278,7 +262,7 @@ export class Supervisor {
       if (event) this.send(id, event);
     };
     const dropped = (): void => { this.send(id, { type: 'NOT_LEADING', now: this.#deps.clock.now() }); };
-    this.#outbox.put({ name: intent.type, lease, act, dropped });
+    this.#outbox.put({ name: intent.type, of: `s${id}`, lease, act, dropped });
   }
 
   #leaseOf(id: string): Lease {
@@ -286,63 +270,66 @@ export class Supervisor {
     return (poolUid === undefined ? undefined : this.#deps.coordination.lease(shardOf(poolUid))) ?? LOST_LEASE;
   }
 
-  #changed(id: string, actor: SandboxActor, cause: { readonly event: string; readonly before: string; readonly ordered: boolean }): void {
+  #changed(id: string, actor: SandboxActor, cause: { readonly event: SandboxHappened; readonly before: string; readonly ordered: boolean }): void {
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') {
       this.#rebuild(id, snapshot.error);
       return;
     }
-    const { context, state, status } = shown(actor);
-    const record = context.record ?? context.birth?.record;
-    if (state !== cause.before) this.#deps.log.debug({ entity: 'sandbox', id, cause: cause.event, from: cause.before, to: state }, 'sandbox moved');
+    const { context, state, status, path } = shown(actor);
+    const record = recordIn(context);
+    this.#measures.moved('sandbox', cause.before, state);
+    if (state !== cause.before) this.#deps.log.debug({ entity: 'sandbox', id, cause: cause.event.type, from: cause.before, to: state }, 'sandbox moved');
+    this.trails.moved(id, path, { event: cause.event, group: context.poolUid, born: record?.createdAt ?? 0 });
     const placement = record && state !== 'completed' ? placementOf(record, { status, availableAt: context.availableAt }) : undefined;
-    const from = placement ? this.index.place(placement) : this.index.remove(id);
-    const to = placement && countedAs(placement);
+    const earlier = placement ? this.index.place(placement) : this.index.remove(id);
+    const revision = (placement ?? earlier)?.updateRevision;
+    const [from, to] = [earlier && countedAs(earlier), placement && countedAs(placement)];
     this.#deadlines.arm(`s${id}`, context.deadline);
-    if (state === 'completed') this.#sandboxes.delete(id);
+    if (state === 'completed') {
+      this.#sandboxes.delete(id);
+      this.trails.ended(id);
+    }
     // First how the start went, then that its place is free: else the breaker would trip one launch too late.
     const report = this.#report;
     this.#report = undefined;
+    if (report && this.#leading.leads(shardOf(context.poolUid))) this.#measures.start(report, cause.event.type);
     if (report) this.pools.send(context.poolUid, report);
-    if (from !== to || cause.ordered) this.pools.send(context.poolUid, { type: 'INSTANCE_MOVED', from, to, ordered: cause.ordered, now: this.#deps.clock.now() });
+    if (revision !== undefined && (from !== to || cause.ordered)) this.pools.moved({ poolUid: context.poolUid, revision, from, to }, cause.ordered);
+    this.#endings.moved(id, { path });
     this.#waiters.changed(id);
+    if (from === 'starting' && to === 'idle' && record && this.#leading.leads(shardOf(context.poolUid))) this.#measures.ready(this.#deps.clock.now() - record.createdAt);
+    if (to === 'idle' && from !== 'idle') this.idle.lines.turnedIdle(context.poolUid);
+    if (to === 'running' && from !== 'running' && this.#started) this.#deps.alongside?.claimed?.(context.poolUid, this.index.idleIn(context.poolUid) === 0);
+    if (report && report.type !== 'INSTANCE_STARTED') this.#deps.alongside?.startFailed?.(context.poolUid);
   }
 
   /** An actor that threw is dead for good: its successor is made from what the driver sees. */
   #rebuild(id: string, error: unknown): void {
     this.#rebuilt += 1;
-    const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
+    this.#measures.threw();
     this.#deps.log.error({ entity: 'sandbox', id, error: String(error) }, 'actor threw; rebuilt from its fact');
     this.#sandboxes.delete(id);
+    this.trails.ended(id);
     this.#deadlines.arm(`s${id}`, undefined);
-    const from = this.index.remove(id);
-    if (poolUid !== undefined && from) this.pools.send(poolUid, { type: 'INSTANCE_MOVED', from, to: undefined, ordered: false, now: this.#deps.clock.now() });
+    this.#endings.moved(id, undefined);
+    const earlier = this.index.remove(id);
+    if (earlier) this.pools.moved({ poolUid: earlier.poolUid, revision: earlier.updateRevision, from: countedAs(earlier), to: undefined }, false);
     this.#outbox.put({ name: 'rebuild', lease: undefined, act: async () => this.#learn(await this.#deps.driver.read(id)) });
     this.#waiters.changed(id);
   }
 
   async #restoreQuotas(): Promise<void> {
-    for (const id of this.#sandboxes.keys()) {
-      const claim = this.sandbox(id)?.context.record?.claim;
+    for (const [id, actor] of this.#sandboxes) {
+      const claim = actor.getSnapshot().context.record?.claim;
       if (claim) await this.#deps.coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
     }
   }
 
-  #retirePoolless(shard: number): void {
-    for (const uid of this.index.poolUids()) {
-      if (shardOf(uid) === shard && !this.pools.get(uid)) for (const id of this.index.dismissable(uid)) this.#retireIfPoolless(id);
-    }
-  }
-
-  #retireIfPoolless(id: string): void {
-    const snapshot = this.sandbox(id);
-    if (!snapshot || (snapshot.status !== 'Idle' && snapshot.status !== 'Starting')) return;
-    const { poolUid } = snapshot.context;
-    if (!this.pools.get(poolUid) && this.#leading.leads(shardOf(poolUid))) this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+  /** What is left of a pool that is no more. */
+  #retirePoolless(uid: string): void {
+    if (this.pools.get(uid) || !this.#leading.leads(shardOf(uid))) return;
+    this.#endings.end(uid, (_, most) => this.index.dismissable(uid, '', most), (id) => this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() }));
   }
 }
 
-const MOST_FENCINGS = 4;
-
-/** What counts as activity in a sandbox. */
-const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED']);

@@ -8,9 +8,34 @@ export const wholeNumber = (least: number, most: number) => (text: string): numb
   return value;
 };
 
+/** Instances of a pool, as many as the service takes. */
+export const replicaCount = wholeNumber(0, 10_000);
+
+export const positiveNumber = (text: string): number => {
+  const value = /^[0-9]{1,6}(\.[0-9]{1,6})?$/.test(text) ? Number(text) : 0;
+  if (value <= 0) throw new InvalidArgumentError('It must be a number above 0, such as 2 or 0.5.');
+  return value;
+};
+
 export const durationText = (text: string): string => {
   if (parseDuration(text) === undefined) throw new InvalidArgumentError('It must be a duration such as 90s, 30m or 1h30m; 0 is never.');
   return text;
+};
+
+/** A parser for commander: a duration of whole seconds, 1 to so many. */
+export const wholeSeconds = (most: number) => (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 1_000 || ms > most * 1_000 || ms % 1_000 !== 0) throw new InvalidArgumentError(`It must be a duration of whole seconds from 1s to ${most}s, such as 30s or 10m.`);
+  return ms / 1_000;
+};
+
+const MAX_WAIT_MS = 300_000;
+
+/** How long a claim waits, in whole seconds: 0 to 5 minutes. */
+export const waitTime = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms > MAX_WAIT_MS || ms % 1_000 !== 0) throw new InvalidArgumentError('It must be a duration of whole seconds, 5m at most, such as 30s.');
+  return ms / 1_000;
 };
 
 /** `NAME=VALUE`, repeatable. */

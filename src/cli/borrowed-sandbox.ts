@@ -3,11 +3,13 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
+import { given } from './given.ts';
 import { catchInterrupts, Interrupted } from './interrupts.ts';
 
 export interface Borrowing {
   readonly poolName: string;
   readonly idleTimeout?: string | undefined;
+  readonly waitTimeoutSeconds?: number | undefined;
 }
 
 const GIVE_BACK_TRIES = 3;
@@ -27,9 +29,8 @@ export const withBorrowedSandbox = async (
     process.exit(exitCode);
   });
   try {
-    const { poolName, idleTimeout } = borrowing;
     // Never called off: a claim that lands unseen would leave a sandbox behind.
-    sandbox = await api.claimSandbox({ poolName, ...(idleTimeout === undefined ? {} : { idleTimeout }) });
+    sandbox = await api.claimSandbox({ poolName: borrowing.poolName, ...given({ idleTimeout: borrowing.idleTimeout, waitTimeoutSeconds: borrowing.waitTimeoutSeconds }) });
     interrupts.signal.throwIfAborted();
     return await use(sandbox, interrupts.signal);
   } catch (error) {

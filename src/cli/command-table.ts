@@ -31,8 +31,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ serviceAction }) => (await import('./commands/sandboxes.ts')).sandboxesGroup(serviceAction),
   },
   {
-    name: 'pools', summary: 'Lists, makes, resizes and deletes pools',
+    name: 'pools', summary: 'Lists, makes, changes and deletes pools',
     load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
+  },
+  {
+    name: 'envs', summary: 'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
+    load: async ({ serviceAction }) => (await import('./commands/envs.ts')).envsGroup(serviceAction),
+  },
+  {
+    name: 'templates', summary: 'Lists, makes, changes and deletes templates of pools',
+    load: async ({ serviceAction }) => (await import('./commands/templates.ts')).templatesGroup(serviceAction),
   },
   {
     name: 'logs', summary: 'Prints what a sandbox’s main process has printed',
@@ -53,6 +61,50 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'keys', summary: 'Lists, makes and revokes API keys',
     load: async (actions) => (await import('./commands/keys.ts')).keysGroup(actions),
+  },
+  {
+    name: 'quotas', summary: 'Shows and sets how much a user may have',
+    load: async ({ serviceAction }) => (await import('./commands/quotas.ts')).quotasGroup(serviceAction),
+  },
+  {
+    name: 'instance-types', summary: 'Lists the instance types that pools may name',
+    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).instanceTypesLeaf(serviceAction),
+  },
+  {
+    name: 'volumes', summary: 'Lists the volumes that your sandboxes may mount',
+    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).volumesLeaf(serviceAction),
+  },
+  {
+    name: 'clusters', summary: 'Lists the clusters there are',
+    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).clustersLeaf(serviceAction),
+  },
+  {
+    name: 'features', summary: 'Shows which optional features this deployment has',
+    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).featuresLeaf(serviceAction),
+  },
+  {
+    name: 'stats', summary: 'Counts everybody’s sandboxes, for an admin',
+    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).statsLeaf(serviceAction),
+  },
+  {
+    name: 'top', summary: 'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin',
+    load: async ({ serviceAction }) => (await import('./commands/top.ts')).topLeaf(serviceAction),
+  },
+  {
+    name: 'replicas', summary: 'Lists the replicas with the shards that each leads, and under which epoch, for an admin',
+    load: async ({ serviceAction }) => (await import('./commands/replicas.ts')).replicasLeaf(serviceAction),
+  },
+  {
+    name: 'debug', summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
+    load: async ({ serviceAction }) => (await import('./commands/debug.ts')).debugGroup(serviceAction),
+  },
+  {
+    name: 'audit', summary: 'Shows who changed what, and verifies that the record of it is whole',
+    load: async (actions) => (await import('./commands/audit.ts')).auditGroup(actions),
+  },
+  {
+    name: 'log-level', summary: 'Shows or changes how much the running daemon logs, for an admin',
+    load: async ({ serviceAction }) => (await import('./commands/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
     name: 'config', summary: 'Shows and checks the daemon’s settings',

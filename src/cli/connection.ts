@@ -23,10 +23,10 @@ export const addConnectionOptions = (command: Command): Command =>
     .option('--admin', 'with the admin key of the local daemon');
 
 /** A client of the daemon that the options, the environment or the data folder name. Close it when done. */
-export const connect = async (options: ConnectionOptions, { env }: CliContext): Promise<SandpoolClient> => {
+export const connect = async (options: ConnectionOptions, { env, stderr }: CliContext): Promise<SandpoolClient> => {
   const named = options.server ?? variable(env, 'SANDPOOL_SERVER');
   const server = named === undefined ? await localServer(options, env) : parseServer(named);
-  return new SandpoolClient({ server, apiKey: await findKey(options, env, server) });
+  return new SandpoolClient({ server, apiKey: await findKey(options, env, server), onWarning: (text) => void stderr.write(`sandpool: ${text}; it was not heeded\n`) });
 };
 
 /** The data folder that a command is about. A file of settings is read only where it may name the folder. */

@@ -41,6 +41,10 @@ const apiHints = (error: ApiError): readonly string[] => {
   const { detail } = error;
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
   if (names.length > 0) hints.push(`there are: ${names.join(', ')}`);
+  const pools = namesOf(detail?.['pools']);
+  if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
+  hints.push(...failuresOf(detail?.['failed']));
+  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} MEMBER`);
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
   if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['running'] === 'number') {
@@ -53,13 +57,28 @@ const apiHints = (error: ApiError): readonly string[] => {
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   POOL_EXHAUSTED: [
     'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
-    'or enlarge the pool: sandpool pools update POOL --replicas N',
+    'or enlarge the pool: sandpool pools update POOL --replicas N; of an env: sandpool envs explain ENV',
   ],
   INVALID_API_KEY: ['name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
+  QUOTA_EXCEEDED: ['see what you have and may have: sandpool quotas', 'an admin can raise it: sandpool quotas set TEAM USER --admin'],
+  ENV_NOT_FOUND: ['see which there are: sandpool envs list'],
+  ENV_MEMBER_NOT_FOUND: ['see which there are: sandpool envs members list ENV'],
+  AUTOSCALING_GROUP_NOT_FOUND: ['see which there are: sandpool envs groups list ENV'],
+  ENV_HAS_RUNNING_SANDBOXES: ['end them with it: sandpool envs delete ENV --force'],
+  ENV_SYNC_PARTIAL: ['what was synced stays; do the rest: sandpool envs sync ENV'],
+  TEMPLATE_IN_USE: ['delete them, or give them another: sandpool pools update POOL --template TEMPLATE'],
+  SANDBOX_TEMPLATE_NOT_FOUND: ['see which there are: sandpool templates list'],
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
+
+/** Of members that could not be synced. */
+const failuresOf = (failed: unknown): readonly string[] =>
+  Array.isArray(failed)
+    ? failed.flatMap((one: unknown) =>
+      typeof one === 'object' && one !== null && 'member' in one && 'error' in one ? [`${String(one.member)}: ${String(one.error)}`] : [])
+    : [];
 
 const namesOf = (choices: unknown): readonly string[] =>
   Array.isArray(choices)

@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ApiError, ConnectionFailed } from '../client/api-error.ts';
+import { mayPass, MOST_TRIES, pauseBefore } from './looking.ts';
 
 export interface Following<T> {
   /** Opens the stream after the event of that id, or from its beginning. */
   readonly open: (lastEventId: string | undefined) => AsyncIterable<T>;
   readonly signal: AbortSignal;
 }
-
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5_000;
-/** About half a minute without a word. */
-const MOST_TRIES = 10;
 
 /**
  * A stream of events that goes on where it was when its connection breaks, or when the service ends it to be asked again.
@@ -27,9 +22,8 @@ export async function* followed<T extends object>({ open, signal }: Following<T>
       }
     } catch (error) {
       signal.throwIfAborted();
-      const mayPass = error instanceof ConnectionFailed || (error instanceof ApiError && (error.status === 503 || error.status === 429));
-      if (!mayPass || tries >= MOST_TRIES) throw error;
+      if (!mayPass(error) || tries >= MOST_TRIES) throw error;
     }
-    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries), undefined, { signal }).catch(() => signal.throwIfAborted());
+    await pause(pauseBefore(tries), undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

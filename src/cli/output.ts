@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Page } from '../client/wire.ts';
-import { type CliContext, print, say } from './context.ts';
+import { type CliContext, print } from './context.ts';
 
 export type OutputForm = 'table' | 'wide' | 'json' | 'yaml';
 
@@ -19,11 +18,6 @@ export const addOutputOption = (command: Command): Command =>
 
 export const show = async ({ stdout }: CliContext, { output }: OutputOptions, shown: Shown): Promise<void> => {
   await print(stdout, await textOf(output, shown));
-};
-
-/** Says so where a list has more than was shown. */
-export const sayIfMore = async (context: CliContext, { items, total, offset }: Page<unknown>): Promise<void> => {
-  if (offset + items.length < total) await say(context, `${items.length} of ${total} shown; --limit and --offset show others`);
 };
 
 const textOf = async (form: OutputForm, { value, text }: Shown): Promise<string> => {

@@ -26,10 +26,13 @@ export class HttpExchanges {
   readonly #server: URL;
   readonly #apiKey: string;
   readonly #agent: HttpAgent | HttpsAgent;
+  readonly #warn: (text: string) => void;
 
-  constructor(server: URL, apiKey: string) {
+  /** `warn` is told of each `Warning` of an answer. */
+  constructor(server: URL, apiKey: string, warn: (text: string) => void = () => undefined) {
     this.#server = server;
     this.#apiKey = apiKey;
+    this.#warn = warn;
     this.#agent = server.protocol === 'https:' ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
   }
 
@@ -41,6 +44,7 @@ export class HttpExchanges {
     try {
       const response = await this.#send(exchange, signal);
       const text = await readAll(response);
+      for (const warning of warningsIn(response.headers.warning)) this.#warn(warning);
       const status = response.statusCode ?? 0;
       if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, text);
       return parsed(text, this.#server);
@@ -100,6 +104,10 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   if (code === undefined || error instanceof ConnectionFailed) return error;
   return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, { cause: error });
 };
+
+/** The texts of a `Warning` header: `299 - "text"`, several with commas between. */
+const warningsIn = (header = ''): readonly string[] =>
+  [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
 
 const readAll = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];

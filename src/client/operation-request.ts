@@ -16,6 +16,11 @@ interface CallParts {
 export type OperationInput<K extends OperationId> = CallParts & Sent<Omit<Operations[K], 'answer'>>;
 export type OperationAnswer<K extends OperationId> = Operations[K]['answer'];
 
+export interface CallOptions {
+  /** Gives the call up; what was asked may still happen. */
+  readonly signal?: AbortSignal;
+}
+
 export interface OperationRequest {
   readonly method: string;
   readonly path: string;

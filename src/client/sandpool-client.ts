@@ -1,10 +1,15 @@
+import type { IncomingMessage } from 'node:http';
+import { DebugCalls } from './debug-calls.ts';
+import { EnvCalls } from './env-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
-import { type OperationAnswer, type OperationId, type OperationInput, operationRequest } from './operation-request.ts';
+import { type CallOptions, type OperationAnswer, type OperationId, type OperationInput, operationRequest } from './operation-request.ts';
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyRequest, ClaimRequest, CreatePoolRequest, Event, EventList, ExecRequest, ExecResult, FollowedEvent, IssuedApiKey, LogEvent, LogsQuery, Page,
-  PageRequest, Pool, PoolChange, PoolDeletion, PoolFilter, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyPromotion, ApiKeyRequest, AuditPage, AuditQuery, ClaimRequest, ClusterList, CreatePoolRequest, Event, EventList,
+  ExecRequest, ExecResult, FeatureGates, FollowedEvent, InstanceTypeList, IssuedApiKey, LogEvent, LogLevelReport, LogLevelRequest, LogsQuery, Page, PageRequest, Pool, PoolChange,
+  PoolDeletion, PoolFilter, PoolSyncPreview, QuotaChange, QuotaList, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs, SandboxStatistics,
+  Template, TemplateChange, TemplateDeletion, TemplateRequest, VolumeList,
 } from './wire.ts';
 
 export interface SandpoolClientOptions {
@@ -15,11 +20,8 @@ export interface SandpoolClientOptions {
   readonly clusterId?: string;
   /** Milliseconds that a call may take; 30 s unless told. A command gets its own time on top. */
   readonly deadlineMs?: number;
-}
-
-export interface CallOptions {
-  /** Gives the call up; what was asked may still happen. */
-  readonly signal?: AbortSignal;
+  /** Told of what an answer warns of, such as a field that was not known. */
+  readonly onWarning?: (text: string) => void;
 }
 
 export interface FollowOptions extends CallOptions {
@@ -39,16 +41,19 @@ export class SandpoolClient {
   readonly #exchanges: HttpExchanges;
   readonly #clusterId: string;
   readonly #deadlineMs: number;
+  readonly debug = new DebugCalls((id, input, options) => this.#call(id, input, options));
+  readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
 
   constructor(options: SandpoolClientOptions) {
     this.#server = new URL(options.server);
-    this.#exchanges = new HttpExchanges(this.#server, options.apiKey);
+    this.#exchanges = new HttpExchanges(this.#server, options.apiKey, options.onWarning);
     this.#clusterId = options.clusterId ?? 'local';
     this.#deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   }
 
   async claimSandbox(request: ClaimRequest, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call('claimSandbox', { body: request }, options)).sandbox;
+    const deadlineMs = (request.waitTimeoutSeconds ?? 0) * 1_000 + this.#deadlineMs;
+    return (await this.#call('claimSandbox', { body: request }, { deadlineMs, ...options })).sandbox;
   }
 
   async getSandbox(sandboxId: string, options?: CallOptions): Promise<Sandbox> {
@@ -80,7 +85,7 @@ export class SandpoolClient {
 
   /** The same and then what it prints, until `end`; without that the service has ended the stream, and can be asked again. */
   async *followLogs(sandboxId: string, query: LogsQuery = {}, options: FollowOptions = {}): AsyncGenerator<LogEvent, void, undefined> {
-    for await (const { event, id = '', data } of this.#stream('getSandboxLogs', { params: { sandboxId }, query: { ...query, follow: true } }, options)) {
+    for await (const { event, id = '', data } of await this.#opened('getSandboxLogs', { params: { sandboxId }, query: { ...query, follow: true } }, options)) {
       if (event === 'message') yield { type: 'line', id, ...(data as { line: string; timestamp?: string; partial?: boolean }) };
       else if (event === 'reset' || event === 'end') yield { type: event };
     }
@@ -91,9 +96,11 @@ export class SandpoolClient {
     return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
   }
 
-  /** What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with `all`, which is an admin's, to everybody's. */
+  /** What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with `all`, which is an admin's, to everybody's. `open` comes first: nothing is missed from then on. */
   async *followEvents(filter: { readonly all?: boolean } = {}, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void, undefined> {
-    for await (const { event, id = '', data } of this.#stream('followEvents', { query: filter }, options)) {
+    const events = await this.#opened('followEvents', { query: filter }, options);
+    yield { type: 'open' };
+    for await (const { event, id = '', data } of events) {
       if (event === 'message') yield { type: 'event', id, event: data as Event };
       else if (event === 'reset') yield { type: 'reset' };
     }
@@ -134,6 +141,37 @@ export class SandpoolClient {
     return await this.#call('deletePool', { params: { name }, query: force ? { force } : {} }, options);
   }
 
+  /** Takes its template over as it is now; not needed where changes reach the pool by themselves. */
+  async syncPool(name: string, options?: CallOptions): Promise<Pool> {
+    return (await this.#call('syncPool', { params: { name } }, options)).template;
+  }
+
+  /** What that would apply; writes nothing. */
+  async previewPoolSync(name: string, options?: CallOptions): Promise<PoolSyncPreview> {
+    return await this.#call('previewPoolSync', { params: { name } }, options);
+  }
+
+  async listTemplates(page: PageRequest = {}, options?: CallOptions): Promise<Page<Template>> {
+    return await this.#call('listTemplates', { query: page }, options);
+  }
+
+  async getTemplate(name: string, options?: CallOptions): Promise<Template> {
+    return (await this.#call('getTemplate', { params: { name } }, options)).template;
+  }
+
+  /** Needs a key with the admin role, as the next two do. */
+  async createTemplate(request: TemplateRequest, options?: CallOptions): Promise<Template> {
+    return (await this.#call('createTemplate', { body: request }, options)).template;
+  }
+
+  async updateTemplate(name: string, change: TemplateChange, options?: CallOptions): Promise<Template> {
+    return (await this.#call('updateTemplate', { params: { name }, body: change }, options)).template;
+  }
+
+  async deleteTemplate(name: string, options?: CallOptions): Promise<TemplateDeletion> {
+    return await this.#call('deleteTemplate', { params: { name } }, options);
+  }
+
   async createApiKey(request: ApiKeyRequest = {}, options?: CallOptions): Promise<IssuedApiKey> {
     return await this.#call('createApiKey', { body: request }, options);
   }
@@ -152,6 +190,19 @@ export class SandpoolClient {
     return await this.#call('listAllApiKeys', { query: page }, options);
   }
 
+  /** The newest first. Needs a key with the admin role, as the next two do. */
+  async listAudit(query: AuditQuery = {}, options?: CallOptions): Promise<AuditPage> {
+    return await this.#call('listAudit', { query }, options);
+  }
+
+  async getLogLevel(options?: CallOptions): Promise<LogLevelReport> {
+    return await this.#call('getLogLevel', {}, options);
+  }
+
+  async setLogLevel(request: LogLevelRequest, options?: CallOptions): Promise<LogLevelReport> {
+    return await this.#call('setLogLevel', { body: request }, options);
+  }
+
   async deleteApiKey(keyId: string, options?: CallOptions): Promise<ApiKeyDeletion> {
     return await this.#call('deleteApiKey', { params: { keyId } }, options);
   }
@@ -159,6 +210,48 @@ export class SandpoolClient {
   /** `{namespace}/{shortName}` */
   async deleteApiKeyByName(name: string, options?: CallOptions): Promise<ApiKeyDeletion> {
     return await this.#call('deleteApiKeyByName', { params: { name } }, options);
+  }
+
+  /** The same; no worker cluster can be told of it yet, so that it is refused. */
+  async promoteApiKey(name: string, options?: CallOptions): Promise<ApiKeyPromotion> {
+    return await this.#call('promoteApiKey', { params: { name } }, options);
+  }
+
+  /** What the caller may have, and has. */
+  async getQuotas(options?: CallOptions): Promise<QuotaList> {
+    return await this.#call('getQuotas', {}, options);
+  }
+
+  /** Of any user. Needs a key with the admin role, as the next one does. */
+  async getQuotasOf(team: string, user: string, options?: CallOptions): Promise<QuotaList> {
+    return await this.#call('getQuotasOf', { params: { team, user } }, options);
+  }
+
+  /** What is not named stays. */
+  async setQuotasOf(team: string, user: string, change: QuotaChange, options?: CallOptions): Promise<QuotaList> {
+    return await this.#call('setQuotasOf', { params: { team, user }, body: change }, options);
+  }
+
+  async listInstanceTypes(options?: CallOptions): Promise<InstanceTypeList> {
+    return await this.#call('listInstanceTypes', {}, options);
+  }
+
+  /** Those that `overrides.volumes` of the caller's pools may name. */
+  async listVolumes(options?: CallOptions): Promise<VolumeList> {
+    return await this.#call('listVolumes', {}, options);
+  }
+
+  async getFeatureGates(options?: CallOptions): Promise<FeatureGates> {
+    return await this.#call('getFeatureGates', {}, options);
+  }
+
+  async listClusters(options?: CallOptions): Promise<ClusterList> {
+    return await this.#call('listClusters', {}, options);
+  }
+
+  /** Needs a key with the admin role. */
+  async getSandboxStatistics(options?: CallOptions): Promise<SandboxStatistics['statistics']> {
+    return (await this.#call('getSandboxStatistics', {}, options)).statistics;
   }
 
   /** Rejects with an ApiError of status 503 while the daemon is not ready. */
@@ -171,9 +264,12 @@ export class SandpoolClient {
     this.#exchanges.close();
   }
 
-  async *#stream<K extends OperationId>(id: K, input: OperationInput<K>, { signal, lastEventId }: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined> {
+  async #opened<K extends OperationId>(id: K, input: OperationInput<K>, { signal, lastEventId }: FollowOptions): Promise<AsyncGenerator<ReceivedEvent, void, undefined>> {
     const exchange = { ...operationRequest(id, input), deadlineMs: this.#deadlineMs, signal, accept: 'text/event-stream', lastEventId };
-    const response = await this.#exchanges.open(exchange);
+    return this.#received(await this.#exchanges.open(exchange), signal);
+  }
+
+  async *#received(response: IncomingMessage, signal: AbortSignal | undefined): AsyncGenerator<ReceivedEvent, void, undefined> {
     try {
       yield* readServerEvents(response);
     } catch (error) {

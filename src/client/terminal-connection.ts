@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 export interface TerminalEnd {
   /** The shell's; undefined where it did not end by itself. */
   readonly exitCode: number | undefined;
-  /** The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4004 the sandbox ended, 4008 too slow. */
+  /** The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001 the key was revoked, 4004 the sandbox ended, 4008 too slow. */
   readonly code: number;
   readonly reason: string;
 }

@@ -3,21 +3,40 @@ import type { OperationInput } from './operation-request.ts';
 
 /** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
 
-export type { ApiKey, ApiKeyDeletion, Event, EventList, ExecResult, IssuedApiKey, Pool, PoolDeletion, SandboxDeletion, SandboxLogs } from './generated/api.ts';
+export type {
+  ActorReport, ApiKey, ApiKeyDeletion, ApiKeyPromotion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
+  EnvCondition, EnvDeletion, EnvEditable, EnvEnvelope, Event, EventList, ExecResult, FeatureGates, InstanceType, InstanceTypeList, IssuedApiKey, LogLevelReport, MachineReport, MemberEnvelope, MemberList,
+  NarrowEnv, ObservedMember, Pool, PoolDeletion, PoolSyncPreview, QueuesReport, Quota, QuotaList, ScalingDecision, ScalingDecisionList, SandboxDeletion, SandboxLogs, SandboxStatistics, ShardReport, Template, TemplateDeletion, Volume, VolumeList,
+} from './generated/api.ts';
 
 /** A sandbox as any of the answers shows it. */
 export type Sandbox = api.Sandbox & Partial<Omit<api.SandboxRecord & api.SandboxWithEndpoints & api.SandboxWithIdleTimeout, keyof api.Sandbox>>;
 
+export type ActorKind = api.ActorReport['kind'];
 export type Readiness = api.ReadinessReport;
 export type ClaimRequest = OperationInput<'claimSandbox'>['body'];
 export type ExecRequest = OperationInput<'execInSandbox'>['body'];
 export type CreatePoolRequest = OperationInput<'createPool'>['body'];
 export type PoolChange = NonNullable<OperationInput<'updatePool'>['body']>;
+export type CreateEnvRequest = OperationInput<'createEnv'>['body'];
+export type EnvReplacement = OperationInput<'replaceEnv'>['body'];
+export type EnvChange = NonNullable<OperationInput<'patchEnv'>['body']>;
+export type AddMemberRequest = NonNullable<OperationInput<'addMember'>['body']>;
+export type MemberChange = NonNullable<OperationInput<'updateMember'>['body']>;
+export type AutoscalingGroupChange = NonNullable<OperationInput<'updateGroup'>['body']>;
+export type TemplateRequest = OperationInput<'createTemplate'>['body'];
+export type TemplateChange = NonNullable<OperationInput<'updateTemplate'>['body']>;
 export type ApiKeyRequest = NonNullable<OperationInput<'createApiKey'>['body']>;
 export type AdminApiKeyRequest = OperationInput<'createApiKeyForTenant'>['body'];
+export type QuotaChange = NonNullable<OperationInput<'setQuotasOf'>['body']>;
 export type SandboxFilter = NonNullable<OperationInput<'listSandboxes'>['query']>;
+export type EnvFilter = NonNullable<OperationInput<'listEnvs'>['query']>;
 export type PoolFilter = NonNullable<OperationInput<'listPools'>['query']>;
 export type PageRequest = NonNullable<OperationInput<'listApiKeys'>['query']>;
+
+export type AuditQuery = NonNullable<OperationInput<'listAudit'>['query']>;
+export type LogLevelRequest = OperationInput<'setLogLevel'>['body'];
+export type LogLevel = LogLevelRequest['level'];
 
 export type LogsQuery = Omit<NonNullable<OperationInput<'getSandboxLogs'>['query']>, 'follow'>;
 
@@ -27,8 +46,9 @@ export type LogEvent =
   | { readonly type: 'reset' }
   | { readonly type: 'end' };
 
-/** `reset`: events before the next one are no longer known; look at the lists anew. */
+/** `open`: nothing that happens from now on is missed. `reset`: events before the next one are no longer known; look at the lists anew. */
 export type FollowedEvent =
+  | { readonly type: 'open' }
   | { readonly type: 'event'; readonly id: string; readonly event: api.Event }
   | { readonly type: 'reset' };
 

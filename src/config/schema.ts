@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { parseDuration } from '../model/durations.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
+import { parseVolumeDirectory } from '../model/volume-directory.ts';
+import { HIGHEST_LIMIT } from '../model/quota.ts';
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve --help` repeat word
@@ -43,6 +45,8 @@ const listener = (description: string) =>
     return z.NEVER;
   }).meta({ description });
 
+const listenerOrNone = (description: string) => z.union([z.literal('none'), listener(description)], 'must be HOST:PORT, in quotes, or none').meta({ description });
+
 const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined);
 
 const origin = z.string().refine((value) => {
@@ -55,14 +59,43 @@ const redisUrl = z.string().refine((value) => {
   return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === '' && /^\/?$/.test(url.pathname);
 }, 'must be URLs such as rediss://redis.example.com:6379, without credentials');
 
+const collectorUrl = z.string('must be text').refine((value) => {
+  const url = parseUrl(value);
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+}, 'must be a URL such as http://127.0.0.1:4318, without credentials');
+
+const volumeDirectory = z.string('must be text').max(4_400).transform((value, context) => {
+  const directory = parseVolumeDirectory(value);
+  if (directory) return directory;
+  context.addIssue('must be NAMESPACE/CLAIM=/PATH: two DNS-1123 labels, and an absolute path without ..');
+  return z.NEVER;
+});
+
 export const ConfigSchema = z.strictObject({
   assembly: choice(['embedded', 'kubernetes'], 'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any number of replicas.'),
   replica: label('Name of this replica in logs; a random ending is added. Unset: the host name.').optional(),
   listen: listener('Address and port that the REST API listens on.'),
+  metrics: z.strictObject({
+    listen: listenerOrNone('Address and port that GET /metrics is answered on, to whoever can reach it; none measures nothing.'),
+  }),
+  tracing: z.strictObject({
+    endpoint: collectorUrl.optional().meta({ description: 'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; without it no traces are recorded.' }),
+    samplePercent: whole(0, 100, 'Of the requests whose client records no trace, how many are recorded, in percent.'),
+  }),
   dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
   secretsDir: path('Folder with the files pepper and admin.key, the same for every replica; read at the start, never written.').optional(),
   shutdownDelay: duration(0, 60_000, 'How long a daemon that is told to stop says that it is not ready before it takes no more requests.'),
   templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
+  instanceTypes: z.strictObject({
+    provider: choice(['file', 'none'], 'Where instance types come from: file reads instanceTypes.file; none has no instance types.'),
+    file: path('File (YAML) of the instance types that pools may name; read at the start.'),
+  }),
+  volumes: z.strictObject({
+    provider: choice(['auto', 'none'], 'auto offers tenants the volumes there are: directories on one machine, bound claims on Kubernetes; none offers no volumes.'),
+    directories: z.array(volumeDirectory, 'must be a list of NAMESPACE/CLAIM=/PATH').max(1_000)
+      .refine((given) => new Set(given.map(({ namespace, claimName }) => `${namespace}/${claimName}`)).size === given.length, 'must not name a claim twice')
+      .meta({ description: 'Directories that sandboxes of a namespace may mount as volumes, as NAMESPACE/CLAIM=/PATH; on one machine alone.' }),
+  }),
   logLevel: choice(['auto', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
   clusterId: label('Name of this cluster in paths and in a fleet.'),
   namespacePattern: z.string('must be text').refine((value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
@@ -94,9 +127,9 @@ export const ConfigSchema = z.strictObject({
     maxPauseSeconds: whole(1, 86_400, 'The longest pause.'),
   }).refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, { path: ['firstPauseSeconds'], error: 'must not exceed breaker.maxPauseSeconds' }),
   quotas: z.strictObject({
-    sandboxes: whole(0, 1_000_000, 'Running sandboxes that one user may have.'),
-    pools: whole(0, 100_000, 'Pools that one user may have.'),
-    replicas: whole(0, 1_000_000, 'Replicas that one user may ask for, over all pools.'),
+    sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),
+    pools: whole(0, HIGHEST_LIMIT.pools, 'Pools that one user may have.'),
+    replicas: whole(0, HIGHEST_LIMIT.replicas, 'Replicas that one user may ask for, over all pools.'),
   }),
   keys: z.strictObject({
     defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),
@@ -109,6 +142,12 @@ export const ConfigSchema = z.strictObject({
   logs: z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
     totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
+  }),
+  audit: z.strictObject({
+    mode: choice(['on', 'off'], 'Whether every write over the API is taken down: who, what, and how it went.'),
+    folder: path('Folder of the audit\'s files, of this daemon alone. Unset: audit in dataDir.').optional(),
+    fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of the audit; then the next one begins.'),
+    files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
   }),
   tls: z.strictObject({
     certFile: path('Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.').optional(),
@@ -147,8 +186,9 @@ export const ConfigSchema = z.strictObject({
     mode: choice(['gateway', 'direct'], 'gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host\'s network.'),
   }),
   defaultPool: z.strictObject({
-    name: label('Pool that the first start makes for the tenant key.'),
-    replicas: whole(0, 10_000, 'Its replicas.'),
+    name: label('Pool that the first start makes for the tenant key, and the env that sizes it.'),
+    replicas: whole(0, 10_000, 'Its replicas at first, and the least that it shrinks to.'),
+    maxReplicas: whole(0, 10_000, 'The most that it grows to. Where that is not more than replicas: a pool without an env, which keeps its size.'),
     template: label('Its template.'),
   }),
 }).superRefine(({ assembly, secretsDir, redis }, context) => {

@@ -1,10 +1,9 @@
 import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
+import type { QuotaAmounts, QuotaResource } from '../model/quota.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { End } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
-
-export type QuotaResource = 'sandboxes' | 'pools' | 'replicas';
 
 /** What the records say that a tenant uses, by name. Read uncached, after the call came. */
 export interface UsageRecords {
@@ -15,8 +14,6 @@ export interface QuotaEntry {
   readonly name: string;
   readonly amount: number;
   readonly limit: number;
-  /** Of the request that reserves, where it carries an Idempotency-Key: its entry names this instance from then on. */
-  readonly request?: RequestMark;
 }
 
 /** How long a reservation may be written under without `stillReserved`. */
@@ -35,19 +32,18 @@ export interface Reservation {
  */
 export interface Quotas {
   /**
-   * Adds `amount` under `name` to the tenant's usage, unless that goes over the limit. Repeating a name replaces its
-   * amount. Answers false, and changes nothing, where the limit would be passed. Rejects with `unavailable` too where
-   * `request` is no longer this replica's to carry out.
+   * Adds `amount` under `name` to the tenant's usage, unless it grows beyond the limit by that. Repeating a name replaces its
+   * amount. Answers false, and changes nothing, where the limit would be passed.
    */
   reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean>;
   /** Takes back what this replica reserved under the name. What another replica reserved under it stays. May be repeated. */
   withdraw(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
-  /** `withdraw` of `from` and `reserve` in one step. Where it answers false `from` is withdrawn all the same. */
-  move(tenant: Tenant, resource: QuotaResource, from: string, entry: QuotaEntry): Promise<boolean>;
   /** Whether this replica's reservation counts at this moment. Asked before a write that comes more than a second after it. */
   stillReserved(tenant: Tenant, resource: QuotaResource, name: string): Promise<boolean>;
   /** Removes the name's part, whoever reserved it: its record is gone, or about to be. May be repeated. */
   release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
+  /** What counts against the tenant's limits now, with what is reserved. Rejects with `unavailable` where it is not known, and has it made known. */
+  used(tenant: Tenant): Promise<QuotaAmounts>;
   /** The tenant is about to use something: what is not known is made known, in the background. Never throws. */
   expectUse(tenant: Tenant): void;
   /** Counts what a record shows that was read at a start, whatever the limit. Does nothing where usage outlives the replica. */
@@ -59,6 +55,61 @@ export interface Quotas {
    * was reserved again meanwhile stays as it is. At most 100. May be repeated.
    */
   settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly amount: number })[]): Promise<void>;
+}
+
+/** Claims that wait for one pool at one time, on all replicas. */
+export const MAX_WAITING_OF_POOL = 256;
+/** A replica that says nothing for so long is dead, and so are the claims that wait there. */
+export const WAITING_DEAD_MS = 3_000;
+
+/** A pool, and whose it is. */
+export interface WaitedPool { readonly uid: string; readonly owner: Tenant }
+
+/** A claim's place in the order of those who wait for a pool. */
+export interface WaitingPlace { readonly pool: WaitedPool; readonly id: string }
+
+/** An instance that is tried for a claim of its pool's owner. */
+export interface ClaimEntry {
+  readonly pool: WaitedPool;
+  readonly instance: InstanceId;
+  /** The most sandboxes that the owner may hold. */
+  readonly limit: number;
+  /** How many of the pool this replica sees idle: this one, and those that no other claim of it tries for. At least 1. */
+  readonly idle: number;
+  /** Of a claim that waits; without one it comes after all who do. */
+  readonly place?: WaitingPlace | undefined;
+  /** An instance that was lost to another claim: its seat is given up for this one. */
+  readonly from?: InstanceId | undefined;
+  /** Of the request, where it carries an Idempotency-Key: its entry names this instance from then on. */
+  readonly request?: RequestMark | undefined;
+  /** For whom the request is opened first, in the same step; without it it is open. */
+  readonly open?: RequestOwner | undefined;
+}
+
+/**
+ * `full`: the owner's quota is used up. `not-its-turn`: as many wait before it as are idle, or it waits and another replica tries for this instance. `opened`: nothing was done but to open the
+ * request, which is not new, or new with an instance that is to be looked at first.
+ */
+export type Admission = 'admitted' | 'full' | 'not-its-turn' | { readonly opened: OpenedRequest };
+
+/**
+ * Claims, first come first served over all replicas. The one of rank r tries for the r-th idle instance, so nobody waits for
+ * whoever is before; one that doesn't wait counts as last. Skipped is who waits on a replica that is dead, or that lets what
+ * others see idle lie, each for WAITING_DEAD_MS; it keeps its place for when it comes back.
+ */
+export interface Claims {
+  /** Takes the last place of the pool's order. Refuses with TOO_MANY_WAITING where there are MAX_WAITING_OF_POOL. */
+  joinWaiting(pool: WaitedPool): Promise<WaitingPlace>;
+  /** May be repeated. What it could not tell is known to all after WAITING_DEAD_MS. */
+  leaveWaiting(place: WaitingPlace): Promise<void>;
+  /** How many wait for the pool, on all replicas. */
+  waiting(pool: WaitedPool): Promise<number>;
+  /**
+   * All that a claim must have before it is written, in one step: the request is opened; `from` is withdrawn; then, if it is its turn, a seat of the owner's
+   * quota is reserved under the instance's name, and its place given up. Without its turn it has its place again. Rejects
+   * with `unavailable` as `reserve` does, and where `request` is no longer this replica's to carry out.
+   */
+  admitClaim(entry: ClaimEntry): Promise<Admission>;
 }
 
 /** Where a lease stands. `epoch` moves each time it is won; what carries an older one must not be carried out. */
@@ -105,6 +156,17 @@ export type OpenedRequest =
   | { readonly kind: 'new'; readonly instance?: InstanceId }
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
+
+/** A request under an Idempotency-Key that is not to be carried out. */
+export class RequestNotNew extends Error {
+  readonly opened: Exclude<OpenedRequest, { readonly kind: 'new' }>;
+
+  constructor(opened: Exclude<OpenedRequest, { readonly kind: 'new' }>) {
+    super(`the request is ${opened.kind}`);
+    this.name = 'RequestNotNew';
+    this.opened = opened;
+  }
+}
 
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
@@ -169,6 +231,43 @@ export interface EventLog {
   followEvents(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined>;
 }
 
+/** Which API keys were revoked a moment ago. The records show it too, perhaps later; what is not told here is seen there. */
+export interface Revocations {
+  /** Tells every replica, this one too, as soon as may be; nobody where that can't be. Called once the record is gone. Never throws, never waits. */
+  tellRevoked(keyId: string): void;
+  /** Reports what is told from now on. Answers the way to end it. `report` must not throw. */
+  followRevoked(report: (keyId: string) => void): () => void;
+}
+
+/**
+ * What became of a claim for which nothing was idle: it waits, or was refused; or who was refused before has got one since.
+ * `principal`: who claims.
+ */
+export interface DemandWord { readonly kind: 'waits' | 'refused' | 'served'; readonly poolUid: string; readonly principal: string }
+
+/** What claims lack, for whoever sizes pools. A word that is lost is made up for by the claims that come after it. */
+export interface DemandWords {
+  /** Tells every replica, this one too, as soon as may be and in no promised order; nobody where that can't be. Never throws, never waits. */
+  tellDemand(word: DemandWord): void;
+  /** Reports what is told from now on. Answers the way to end it. `report` must not throw. */
+  followDemand(report: (word: DemandWord) => void): () => void;
+}
+
+/** The longest question of one replica to another, and the longest answer, in characters. */
+export const MAX_REPLICA_QUESTION = 4_096;
+export const MAX_REPLICA_ANSWER = 262_144;
+
+/** What one replica asks another, for people who look inside: nothing depends on an answer. */
+export interface Inquiries {
+  /**
+   * What the replica answers; undefined where nothing came within `withinMs`, where it does not live, or where too much is asked at a
+   * time. Never rejects. Which replica is oneself is for the caller to see.
+   */
+  askReplica(replica: string, question: string, withinMs: number): Promise<string | undefined>;
+  /** Answers what others ask from now on; a rejection, or an answer that is too long, is none. Answers the way to end it. */
+  answerReplicas(answer: (question: string) => Promise<string>): () => void;
+}
+
 /** `problems`: what it can't do now, for which POSTs are refused. `warnings`: what it can't promise. Each one sentence. */
 export interface CoordinationHealth {
   readonly problems: readonly string[];
@@ -179,6 +278,6 @@ export interface CoordinationHealth {
  * What replicas share for a short while. Every call is one atomic step, ends in about a second, and rejects with
  * `unavailable` when the place that keeps it is out of reach: it never guesses.
  */
-export interface Coordination extends Quotas, Leases, Requests, Tokens, Activity, RateLimits, EventLog {
+export interface Coordination extends Quotas, Claims, Leases, Requests, Tokens, Activity, RateLimits, EventLog, Revocations, DemandWords, Inquiries {
   describe(): CoordinationHealth;
 }

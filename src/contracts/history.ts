@@ -1,6 +1,7 @@
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
+import type { ToldDecision } from '../model/scaling-decision.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /** Undefined fields match all. `since` is a moment in ms: finished at or after it. */
@@ -13,7 +14,14 @@ export interface FinishedFilter {
   readonly since?: number;
 }
 
-/** Finished sandboxes, and what happened to claimed ones. Kept through retention, then forgotten in small steps. */
+/** Whether nothing can match: an owner together with parts that aren't the owner's. */
+export const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean => owner !== undefined
+  && ((namespace ?? owner.namespace) !== owner.namespace || (team ?? owner.team) !== owner.team || (user ?? owner.user) !== owner.user);
+
+/** An autoscaling group, whose name is unique in its env. */
+export interface GroupKey { readonly envUid: string; readonly group: string }
+
+/** Finished sandboxes, what happened to claimed ones, and what autoscaling groups decided. Kept through retention, then forgotten in small steps. */
 export interface History {
   /** Durable when it resolves; idempotent by id: the first record of an id stands. */
   record(finished: FinishedSandbox): Promise<void>;
@@ -23,6 +31,12 @@ export interface History {
   recordEvents(events: readonly { readonly id: number; readonly event: EventRecord }[]): Promise<void>;
   /** By id, the smallest first. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
+  /** Durable when it resolves. Of each group the newest 100 are kept, for as long as its env, or through retention. One whose id is known takes its place. */
+  recordDecision(of: GroupKey, decision: ToldDecision): Promise<void>;
+  /** The newest first. */
+  decisionsOf(of: GroupKey): Promise<readonly ToldDecision[]>;
+  /** How many are kept, by namespace; a namespace without any is left out. */
+  countByNamespace(): Promise<ReadonlyMap<string, number>>;
   /** Newest claim first, the higher id first among equals; `total` is exact. */
   list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }>;
 }

@@ -1,6 +1,8 @@
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { EnvRecord } from '../model/env.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import type { UserQuota } from '../model/quota.ts';
 import type { TemplateRecord } from '../model/template.ts';
 
 /** The name is taken. Nothing was written. */
@@ -36,9 +38,11 @@ export interface Records<T extends { readonly revision: Revision }> {
   watch(report: (change: RecordChange<T>) => void): Promise<void>;
 }
 
-/** Keys: a template's name; a pool's `namespace/name`, and its uid; an API key's keyId, and its namespace and shortName. */
+/** Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId, and its `namespace/shortName`, of which `get` takes either; a user's tenantKey. */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
   readonly pools: Records<PoolRecord>;
+  readonly envs: Records<EnvRecord>;
   readonly apiKeys: Records<ApiKeyRecord>;
+  readonly quotas: Records<UserQuota>;
 }

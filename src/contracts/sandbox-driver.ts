@@ -190,7 +190,7 @@ export interface SandboxDriver {
   idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]>;
   /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
   caughtUp(): Promise<void>;
-  /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command. */
+  /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command, and rejects with its reason. */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
@@ -246,6 +246,8 @@ export interface ProbeOutcome {
 export interface DriverDescription {
   /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
+  /** How many of what it has at hand or under way, for whoever looks inside. */
+  readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];
   /** What keeps it from its work now, one sentence each; empty when all is well. */
   readonly problems: readonly string[];

@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { AuditSink } from '../contracts/audit.ts';
 import type { Log } from '../contracts/log.ts';
 
 export interface ControlDeps {
   readonly dataDir: string;
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
   readonly log: Log;
+  readonly audit?: AuditSink | undefined;
 }
 
 /**
@@ -66,6 +69,7 @@ export class ControlServer {
       const gone = new AbortController();
       response.once('close', () => gone.abort());
       const backup = await this.#deps.backup(AbortSignal.any([gone.signal, this.#stopping.signal]));
+      this.#deps.audit?.note({ requestId: randomUUID(), via: 'control-socket', operation: 'backup', status: 200 });
       this.#deps.log.info({}, 'backup begun');
       response.writeHead(200, { 'content-type': 'application/gzip' });
       await pipeline(backup, response);

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, EventLog, Lease, QuotaEntry, Quotas } from '../contracts/coordination.ts';
+import type { Claims, Coordination, DemandWord, DemandWords, EventLog, Lease, QuotaEntry, Quotas, Revocations } from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { ActivityMarks } from './activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../model/event-ring.ts';
+import type { QuotaResource } from '../model/quota.ts';
 import { RateWindows } from '../model/rate-windows.ts';
 import { unavailable } from '../model/refusals.ts';
 import { SHARDS } from '../model/shards.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { WaitingOrder } from './waiting-order.ts';
 
 /**
  * Coordination for the one replica there is: in memory, gone with the process, but for the answers that are kept. Usage is
@@ -18,9 +20,17 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
   const activity = new ActivityMarks(clock);
   const windows = new RateWindows(clock);
 
+  const usages = new Usages();
+
   return {
-    ...inProcessQuotas(),
+    ...inProcessQuotas(usages),
+    ...inProcessClaims(usages, answers),
     ...inProcessEvents(clock),
+    ...inProcessRevocations(),
+    ...inProcessDemand(),
+    // There is nobody else.
+    askReplica: async () => undefined,
+    answerReplicas: () => () => undefined,
     issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
@@ -47,48 +57,71 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
 /** Tokens that wait to be redeemed at one time. */
 export const MAX_TOKENS = 10_000;
 
-/** One user's parts of one resource; bounded by the user's limit. */
-interface Usage {
-  total: number;
-  readonly amounts: Map<string, number>;
-}
-
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
-/** A reservation is known by its process alone, so there is never one to settle. */
-const inProcessQuotas = (): Quotas => {
-  const usages = new Map<string, Usage>();
-  const keyOf = (tenant: Tenant, resource: string): string => `${resource}/${tenantKey(tenant)}`;
-  const put = (key: string, { name, amount, limit }: Omit<QuotaEntry, 'request'>): boolean => {
-    const usage = usages.get(key) ?? { total: 0, amounts: new Map<string, number>() };
+/** What each user uses of each resource, by name; bounded by the user's limits. */
+class Usages {
+  readonly #usages = new Map<string, { total: number; readonly amounts: Map<string, number> }>();
+
+  put(tenant: Tenant, resource: QuotaResource, { name, amount, limit }: QuotaEntry): boolean {
+    const key = usageKey(tenant, resource);
+    const usage = this.#usages.get(key) ?? { total: 0, amounts: new Map<string, number>() };
     const total = usage.total - (usage.amounts.get(name) ?? 0) + amount;
-    if (total > limit) return false;
+    if (total > Math.max(limit, usage.total)) return false;
     usage.amounts.set(name, amount);
     usage.total = total;
-    usages.set(key, usage);
+    this.#usages.set(key, usage);
     return true;
-  };
-  const remove = (key: string, name: string): void => {
-    const usage = usages.get(key);
+  }
+
+  remove(tenant: Tenant, resource: QuotaResource, name: string): void {
+    const key = usageKey(tenant, resource);
+    const usage = this.#usages.get(key);
     if (!usage) return;
     usage.total -= usage.amounts.get(name) ?? 0;
     usage.amounts.delete(name);
-    if (usage.amounts.size === 0) usages.delete(key);
-  };
+    if (usage.amounts.size === 0) this.#usages.delete(key);
+  }
 
+  total(tenant: Tenant, resource: QuotaResource): number { return this.#usages.get(usageKey(tenant, resource))?.total ?? 0; }
+
+  has(tenant: Tenant, resource: QuotaResource, name: string): boolean { return this.#usages.get(usageKey(tenant, resource))?.amounts.has(name) ?? false; }
+}
+
+const usageKey = (tenant: Tenant, resource: QuotaResource): string => `${resource}/${tenantKey(tenant)}`;
+
+/** A reservation is known by its process alone, so there is never one to settle. */
+const inProcessQuotas = (usages: Usages): Quotas => ({
+  reserve: async (tenant, resource, entry) => usages.put(tenant, resource, entry),
+  withdraw: async (tenant, resource, name) => usages.remove(tenant, resource, name),
+  stillReserved: async (tenant, resource, name) => usages.has(tenant, resource, name),
+  release: async (tenant, resource, name) => usages.remove(tenant, resource, name),
+  used: async (tenant) => ({ sandboxes: usages.total(tenant, 'sandboxes'), pools: usages.total(tenant, 'pools'), replicas: usages.total(tenant, 'replicas') }),
+  expectUse: () => undefined,
+  restore: async (tenant, resource, part) => { usages.put(tenant, resource, { ...part, limit: Number.POSITIVE_INFINITY }); },
+  unsettled: async () => [],
+  settle: async () => undefined,
+});
+
+/** A replica that is alone has no dead one beside it. */
+const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
+  const order = new WaitingOrder();
   return {
-    reserve: async (tenant, resource, entry) => put(keyOf(tenant, resource), entry),
-    withdraw: async (tenant, resource, name) => remove(keyOf(tenant, resource), name),
-    move: async (tenant, resource, from, entry) => {
-      remove(keyOf(tenant, resource), from);
-      return put(keyOf(tenant, resource), entry);
+    joinWaiting: async (pool) => order.join(pool),
+    leaveWaiting: async (place) => { order.leave(place); },
+    waiting: async ({ uid }) => order.size(uid),
+    admitClaim: async ({ pool, instance, limit, idle, place, from, request, open }) => {
+      const opened = request && open && await answers.open(request);
+      if (opened && opened.kind !== 'new') return { opened };
+      if (from !== undefined) usages.remove(pool.owner, 'sandboxes', from);
+      if (order.before(pool.uid, place) >= idle) {
+        if (place) order.comeBack(place);
+        return 'not-its-turn';
+      }
+      if (!usages.put(pool.owner, 'sandboxes', { name: instance, amount: 1, limit })) return 'full';
+      if (place) order.leave(place);
+      return 'admitted';
     },
-    stillReserved: async (tenant, resource, name) => usages.get(keyOf(tenant, resource))?.amounts.has(name) ?? false,
-    release: async (tenant, resource, name) => remove(keyOf(tenant, resource), name),
-    expectUse: () => undefined,
-    restore: async (tenant, resource, part) => { put(keyOf(tenant, resource), { ...part, limit: Number.POSITIVE_INFINITY }); },
-    unsettled: async () => [],
-    settle: async () => undefined,
   };
 };
 
@@ -102,6 +135,27 @@ const inProcessEvents = (clock: Clock): EventLog => {
       told?.(id);
     },
     followEvents: (...call) => ring.follow(...call),
+  };
+};
+
+const inProcessRevocations = (): Revocations => {
+  const { tell, follow } = inProcessChannel<string>();
+  return { tellRevoked: tell, followRevoked: follow };
+};
+
+const inProcessDemand = (): DemandWords => {
+  const { tell, follow } = inProcessChannel<DemandWord>();
+  return { tellDemand: tell, followDemand: follow };
+};
+
+const inProcessChannel = <T>() => {
+  const followers = new Set<(word: T) => void>();
+  return {
+    tell: (word: T): void => { for (const report of followers) report(word); },
+    follow: (report: (word: T) => void): (() => void) => {
+      followers.add(report);
+      return () => { followers.delete(report); };
+    },
   };
 };
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { unavailable } from '../model/refusals.ts';
 import { openEngine } from './database-engine.ts';
@@ -11,6 +12,7 @@ import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
 export interface DatabaseOptions {
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics?: Metrics;
   /** How large the file may grow, in pages of 4 KiB; 0, the default: without limit. */
   readonly maxPages?: number;
   /** Calls without an answer at one time; 10,000 by default. */
@@ -39,6 +41,7 @@ export class Database {
   readonly #file: EngineOptions;
   readonly #log: Log;
   readonly #clock: Clock;
+  readonly #metrics: Metrics;
   readonly #maxCalls: number;
   readonly #slowCommitMs: () => number;
   readonly #listener = {
@@ -65,10 +68,11 @@ export class Database {
   #still = false;
   #settleFailed: (cause: Error) => void = () => undefined;
 
-  constructor(path: string, { log, clock, maxPages, maxCalls, slowCommitMs }: DatabaseOptions) {
+  constructor(path: string, { log, clock, metrics = NO_METRICS, maxPages, maxCalls, slowCommitMs }: DatabaseOptions) {
     this.#file = { path, maxPages: maxPages ?? 0 };
     this.#log = log;
     this.#clock = clock;
+    this.#metrics = metrics;
     this.#maxCalls = maxCalls ?? 10_000;
     this.#slowCommitMs = slowCommitMs ?? (() => 10);
     this.failed = new Promise((resolve) => { this.#settleFailed = resolve; });
@@ -99,7 +103,7 @@ export class Database {
     const ticket = this.#ticket++;
     const call: Call = [ticket, NUMBER_OF[statement] ?? -1, ...parameters];
     return new Promise((resolve, reject) => {
-      this.#calls.set(ticket, { statement, resolve, reject, deadline: this.#clock.now() + CALL_DEADLINE_MS });
+      this.#calls.set(ticket, { statement, resolve, reject, began: performance.now(), deadline: this.#clock.now() + CALL_DEADLINE_MS });
       this.#unanswered += 1;
       this.#cancelAlarm ??= this.#clock.at(this.#clock.now() + CALL_DEADLINE_MS, this.#expire);
       submit(call);
@@ -178,8 +182,9 @@ export class Database {
       const call = this.#calls.get(ticket);
       if (!call) continue; // answered after its deadline
       this.#calls.delete(ticket);
-      if (typeof result === 'string') call.reject(new Error(`${call.statement}: ${result}`));
-      else call.resolve(result);
+      this.#metrics.observe('sandpool_store_seconds', { store: 'sqlite', operation: call.statement }, (performance.now() - call.began) / 1_000);
+      if (typeof result !== 'string') call.resolve(result);
+      else this.#fails(call, new Error(`${call.statement}: ${result}`));
     }
   }
 
@@ -192,16 +197,21 @@ export class Database {
       }
       this.#calls.delete(ticket);
       this.#log.warn({ statement: call.statement, deadlineMs: CALL_DEADLINE_MS }, 'database-call-expired');
-      call.reject(new OutcomeUnknown(`${call.statement}: the database gave no answer in ${CALL_DEADLINE_MS} ms`));
+      this.#fails(call, new OutcomeUnknown(`${call.statement}: the database gave no answer in ${CALL_DEADLINE_MS} ms`));
     }
   };
+
+  #fails({ statement, reject }: Waiting, error: Error): void {
+    this.#metrics.count('sandpool_store_failures_total', { store: 'sqlite', operation: statement });
+    reject(error);
+  }
 
   #fail(cause: Error): void {
     if (this.#over) return;
     this.#over = cause;
     this.#cancelAlarm?.();
     this.#cancelSoon?.();
-    for (const call of this.#calls.values()) call.reject(new OutcomeUnknown(`${call.statement}: ${cause.message}`, { cause }));
+    for (const call of this.#calls.values()) this.#fails(call, new OutcomeUnknown(`${call.statement}: ${cause.message}`, { cause }));
     this.#calls.clear();
     if (this.#closing) return;
     this.#log.error({ error: cause }, 'database-failed');
@@ -215,6 +225,8 @@ interface Waiting {
   readonly statement: StatementName;
   readonly resolve: (rows: readonly Row[]) => void;
   readonly reject: (error: Error) => void;
+  /** By the monotonic clock. */
+  readonly began: number;
   readonly deadline: number;
 }
 

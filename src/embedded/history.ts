@@ -1,17 +1,15 @@
-import type { Clock } from '../contracts/clock.ts';
-import type { FinishedFilter, History } from '../contracts/history.ts';
+import { contradicts, type FinishedFilter, type GroupKey, type History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
+import { Retention, type RetentionOptions } from '../contracts/retention.ts';
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
+import type { ToldDecision } from '../model/scaling-decision.ts';
 import type { Database } from './database.ts';
 import type { SqlValue } from './database-library.ts';
 
-export interface HistoryOptions {
-  readonly clock: Clock;
+export interface HistoryOptions extends RetentionOptions {
   readonly log: Log;
-  /** How long a finished sandbox is kept, in ms after it ended. */
-  readonly retentionMs: number;
 }
 
 /**
@@ -21,28 +19,20 @@ export interface HistoryOptions {
  */
 export class SqliteHistory implements History {
   readonly #database: Database;
-  readonly #options: HistoryOptions;
-  #cancelSweep: (() => void) | undefined;
-  #sweeping: Promise<void> = Promise.resolve();
-  #running = false;
+  readonly #retention: Retention;
 
   constructor(database: Database, options: HistoryOptions) {
     this.#database = database;
-    this.#options = options;
+    this.#retention = new Retention(options, {
+      forget: async (before) => (await database.run('history.forget', before, SWEEP_ROWS)).length > 0,
+      failed: (error) => { options.log.warn({ error }, 'history not forgotten'); },
+    });
   }
 
-  start(): void {
-    if (this.#running) return;
-    this.#running = true;
-    this.#sweepAt(0);
-  }
+  start(): void { this.#retention.start(); }
 
   /** Resolves when the step under way, if any, has ended. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelSweep?.();
-    await this.#sweeping;
-  }
+  stop(): Promise<void> { return this.#retention.stop(); }
 
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner: { namespace, team, user }, poolName, claimedAt, terminatedAt } = finished;
@@ -61,6 +51,18 @@ export class SqliteHistory implements History {
 
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     return (await this.#database.run('events.of', sandboxId)).map(([body]) => JSON.parse(String(body)) as EventRecord);
+  }
+
+  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+    await this.#database.run('decisions.record', envUid, group, decision.id, JSON.stringify(decision));
+  }
+
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+    return (await this.#database.run('decisions.of', envUid, group)).map(([body]) => JSON.parse(String(body)) as ToldDecision);
+  }
+
+  async countByNamespace(): Promise<ReadonlyMap<string, number>> {
+    return new Map((await this.#database.run('history.countByNamespace')).map(([namespace, finished]) => [String(namespace), Number(finished)]));
   }
 
   async list(filter: FinishedFilter, page: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
@@ -99,33 +101,12 @@ export class SqliteHistory implements History {
     const [found] = offset < LEAST_SOUGHT ? [] : await this.#database.run(`history.seekOf${of}`, ...parameters, offset);
     return found ? { before: Number(found[0]), passed: Number(found[1]) } : { before: Number.MAX_SAFE_INTEGER, passed: 0 };
   }
-
-  #sweepAt(delayMs: number): void {
-    if (!this.#running) return;
-    const { clock } = this.#options;
-    this.#cancelSweep = clock.at(clock.now() + delayMs, () => { this.#sweeping = this.#sweep(); });
-  }
-
-  /** One step, then the next one: soon while there is more, else in a minute. Never rejects. */
-  async #sweep(): Promise<void> {
-    const { clock, log, retentionMs } = this.#options;
-    let pause = SWEEP_PAUSE_MS;
-    try {
-      const [forgotten] = await this.#database.run('history.forget', clock.now() - retentionMs, SWEEP_ROWS);
-      if (forgotten) pause = STEP_PAUSE_MS; // there may be more
-    } catch (error) {
-      log.warn({ error }, 'history not forgotten');
-    }
-    this.#sweepAt(pause);
-  }
 }
 
 export const sqliteHistory = (database: Database, options: HistoryOptions): SqliteHistory => new SqliteHistory(database, options);
 
 /** Rows forgotten in one step: a few ms of the thread that claims wait for. */
 export const SWEEP_ROWS = 100;
-const STEP_PAUSE_MS = 50;
-export const SWEEP_PAUSE_MS = 60_000;
 
 /** Index entries that one step of a walk looks at: about a millisecond. */
 const STEP_ENTRIES = 2_000;
@@ -135,7 +116,3 @@ const LEAST_SOUGHT = 200;
 
 interface Page { readonly offset: number; readonly limit: number }
 interface Asked { readonly of: 'Owner' | 'Any'; readonly parameters: readonly SqlValue[] }
-
-/** An owner together with parts that aren't the owner's matches nothing. */
-const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean => owner !== undefined
-  && ((namespace ?? owner.namespace) !== owner.namespace || (team ?? owner.team) !== owner.team || (user ?? owner.user) !== owner.user);

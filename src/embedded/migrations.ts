@@ -192,6 +192,73 @@ const MIGRATIONS: readonly string[] = [
       AND finished = 0;
   END;
   `,
+  `
+  -- What a user may have, where it is not what the configuration says; tenant is namespace/team/user.
+  CREATE TABLE user_quotas (
+    tenant TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+  ${['INSERT', 'UPDATE'].map((event) => `
+  CREATE TRIGGER user_quotas_revision_on_${event.toLowerCase()} AFTER ${event} ON user_quotas BEGIN
+    UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
+  END;`).join('')}
+  `,
+  `
+  -- How many of a namespace there are. owner begins with the namespace.
+  CREATE TABLE history_namespaces (namespace TEXT PRIMARY KEY, finished INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO history_namespaces SELECT namespace, SUM(finished) FROM history_groups JOIN history_counts USING (group_id) GROUP BY namespace;
+  CREATE TRIGGER history_namespace_counted AFTER INSERT ON history BEGIN
+    INSERT INTO history_namespaces VALUES (substr(NEW.owner, 1, instr(NEW.owner, '/') - 1), 1)
+      ON CONFLICT DO UPDATE SET finished = finished + 1;
+  END;
+  CREATE TRIGGER history_namespace_uncounted AFTER DELETE ON history BEGIN
+    UPDATE history_namespaces SET finished = finished - 1 WHERE namespace = substr(OLD.owner, 1, instr(OLD.owner, '/') - 1);
+    DELETE FROM history_namespaces WHERE namespace = substr(OLD.owner, 1, instr(OLD.owner, '/') - 1) AND finished = 0;
+  END;
+  `,
+  `
+  -- A pool's record holds what its owner asked for; until now that was a template's name.
+  UPDATE pools SET body = json_set(
+    json_remove(body, '$.templateName'),
+    '$.source', json_object('templateName', json_extract(body, '$.templateName')),
+    '$.updateStrategy', json_object('autoUpdate', json('true'), 'maxUnavailable', '25%')
+  ) WHERE json_type(body, '$.source') IS NULL;
+  `,
+  `
+  -- Registry passwords of pools, sealed.
+  CREATE TABLE pull_secrets (pool_uid TEXT NOT NULL PRIMARY KEY, sealed TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER pull_secrets_forgotten AFTER DELETE ON pools BEGIN
+    DELETE FROM pull_secrets WHERE pool_uid = OLD.uid;
+  END;
+  `,
+  `
+  CREATE TABLE envs (
+    uid TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
+    UNIQUE (namespace, name)
+  ) STRICT;
+  ${['INSERT', 'UPDATE'].map((event) => `
+  CREATE TRIGGER envs_revision_on_${event.toLowerCase()} AFTER ${event} ON envs BEGIN
+    UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
+  END;`).join('')}
+  -- Registry passwords are an env's too: pool_uid is the uid of either.
+  CREATE TRIGGER pull_secrets_of_envs_forgotten AFTER DELETE ON envs BEGIN
+    DELETE FROM pull_secrets WHERE pool_uid = OLD.uid;
+  END;
+  `,
+  `
+  -- What autoscaling groups decided: of each the newest 100, as long as its env.
+  CREATE TABLE scaling_decisions (
+    env_uid TEXT NOT NULL, group_name TEXT NOT NULL, id INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (env_uid, group_name, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER scaling_decisions_bounded AFTER INSERT ON scaling_decisions BEGIN
+    DELETE FROM scaling_decisions WHERE env_uid = NEW.env_uid AND group_name = NEW.group_name AND id <= (
+      SELECT id FROM scaling_decisions WHERE env_uid = NEW.env_uid AND group_name = NEW.group_name ORDER BY id DESC LIMIT 1 OFFSET 100);
+  END;
+  CREATE TRIGGER scaling_decisions_forgotten AFTER DELETE ON envs BEGIN
+    DELETE FROM scaling_decisions WHERE env_uid = OLD.uid;
+  END;
+  `,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

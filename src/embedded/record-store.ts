@@ -2,24 +2,26 @@ import { RecordExists, type RecordChange, type Records, type RecordStore } from 
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Revision } from '../model/identifiers.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { Database } from './database.ts';
 import { revisionNumber } from './revision-number.ts';
 
-/** Templates, pools and API keys in SQLite. A revision is a whole number that no other record of the file ever had. */
+/** Templates, pools, envs, API keys and users' quotas in SQLite. A revision is a whole number that no other record of the file ever had. */
 export const sqliteRecordStore = (database: Database, log: Log): RecordStore => ({
   templates: recordsOf({ database, log, kind: 'templates', keyOf: ({ name }) => name, uniqueOf: () => [], namedBy: (key) => [key] }),
-  pools: recordsOf({
-    database, log, kind: 'pools', keyOf: ({ uid }) => uid, uniqueOf: ({ owner, name }) => [owner.namespace, name],
-    namedBy: (key) => [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)],
-  }),
-  apiKeys: recordsOf({ database, log, kind: 'apiKeys', keyOf: ({ keyId }) => keyId, uniqueOf: ({ namespace, shortName }) => [namespace, shortName], namedBy: (key) => [key] }),
+  pools: recordsOf({ database, log, kind: 'pools', keyOf: ({ uid }) => uid, uniqueOf: ({ owner, name }) => [owner.namespace, name], namedBy: namespaceAndName }),
+  envs: recordsOf({ database, log, kind: 'envs', keyOf: ({ uid }) => uid, uniqueOf: ({ owner, name }) => [owner.namespace, name], namedBy: namespaceAndName }),
+  apiKeys: recordsOf({ database, log, kind: 'apiKeys', keyOf: ({ keyId }) => keyId, uniqueOf: ({ namespace, shortName }) => [namespace, shortName], namedBy: (key) => (key.includes('/') ? ['', ...key.split('/')] : [key, '', '']) }),
+  quotas: recordsOf({ database, log, kind: 'quotas', keyOf: tenantKey, uniqueOf: () => [], namedBy: (key) => [key] }),
 });
+
+const namespaceAndName = (key: string): readonly string[] => [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)];
 
 interface Kind<T extends { readonly revision: Revision }> {
   readonly database: Database;
   readonly log: Log;
   /** Its table, by the name that its statements have. */
-  readonly kind: 'templates' | 'pools' | 'apiKeys';
+  readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'quotas';
   /** What it is found by to be changed. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
   /** What else of it must be unique. */

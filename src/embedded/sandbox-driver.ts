@@ -15,6 +15,7 @@ import { Ports } from './ports.ts';
 import { pathsOf, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
+import { checkVolumeMounts, hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -26,6 +27,8 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly spawnerEntry: { readonly command: readonly string[] };
   /** Absent: `host` is the only image. */
   readonly images?: ImageSettings;
+  /** Absent: there are no volumes. */
+  readonly volumes?: VolumePlaces;
 }
 
 export interface ImageSettings {
@@ -90,7 +93,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   describe(): DriverDescription {
     const hello = this.#client.hello;
-    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems: hello ? [] : ['the spawner is away'] };
+    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems: hello ? [] : ['the spawner is away'], work: { instances: this.#known.size, ending: this.#ending.size } };
   }
 
   /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */
@@ -112,6 +115,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const refusal = this.#images.refusalOf(container.image);
     if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
     if (container.image !== 'host' && this.#options.isolation === 'none') throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
+    if (definition.volumes && this.#options.isolation === 'none') throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
+    checkVolumeMounts(definition.volumes ?? []);
   }
 
   expect(definition: InstanceDefinition): void {
@@ -127,7 +132,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     const known: Known = { vitals: { kind: 'starting' }, reported: true, ordered: true, unwanted: false, record };
     this.#known.set(id, known);
     this.#report({ id, record, vitals: known.vitals });
-    const terms = await this.#termsOf(definition, known).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const terms = await this.#termsOf(record, definition, known).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
     // Its start took too long for somebody, and it was ended meanwhile.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {
@@ -220,15 +225,16 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   /** With its image, which is then held for it. Rejects where that can't be had. */
-  async #termsOf(definition: InstanceDefinition, known: Known): Promise<StartTerms> {
+  async #termsOf({ poolOwner }: InstanceRecord, definition: InstanceDefinition, known: Known): Promise<StartTerms> {
     const [container] = definition.containers;
-    if (!container || container.image === 'host') return { definition };
+    const mounts = hostMountsOf(definition.volumes ?? [], poolOwner.namespace, this.#options.volumes);
+    if (!container || container.image === 'host') return { definition, mounts };
     known.preparing = true;
     const image = await this.#images.prepare(container.image);
     known.preparing = false;
     if (known.over) this.#images.release(image.key);
     else known.image = image.key;
-    return { definition: { ...definition, containers: [withImageConfig(container, image)] }, image };
+    return { definition: { ...definition, containers: [withImageConfig(container, image)] }, image, mounts };
   }
 
   #end(id: InstanceId): void {

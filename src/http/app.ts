@@ -1,27 +1,47 @@
 import Koa from 'koa';
+import type { AuditSink } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import type { Tracer } from '../contracts/tracing.ts';
 import type { Operations } from '../operations/operations.ts';
+import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
+import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
 import type { Route } from './route.ts';
+import { traced } from './traced.ts';
 import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
 import { apiKeyRoutes } from './routes/api-key-routes.ts';
+import { auditRoutes } from './routes/audit-routes.ts';
+import { catalogueRoutes } from './routes/catalogue-routes.ts';
+import { envMemberRoutes } from './routes/env-member-routes.ts';
+import { envRoutes } from './routes/env-routes.ts';
 import { eventRoutes } from './routes/event-routes.ts';
 import { execRoutes } from './routes/exec-routes.ts';
+import { debugActorRoutes } from './routes/debug-actor-routes.ts';
 import { debugRoutes } from './routes/debug-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
+import { logLevelRoutes } from './routes/log-level-routes.ts';
 import { logRoutes } from './routes/log-routes.ts';
 import { poolRoutes } from './routes/pool-routes.ts';
+import { quotaRoutes } from './routes/quota-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
+import { templateRoutes } from './routes/template-routes.ts';
 
 export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nobody asks. */
+  readonly metrics?: Metrics;
+  /** Absent: no traces are recorded. */
+  readonly tracer?: Tracer | undefined;
+  /** Absent: nobody takes down what is written. */
+  readonly audit?: AuditSink | undefined;
   /** From then on every request is refused with 503. */
   readonly stopping: () => boolean;
   /** Keeps the answers to requests with an Idempotency-Key. */
@@ -37,14 +57,25 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...logRoutes(operations),
   ...eventRoutes(operations),
   ...poolRoutes(operations),
+  ...envRoutes(operations),
+  ...envMemberRoutes(operations),
+  ...templateRoutes(operations),
   ...apiKeyRoutes(operations),
+  ...quotaRoutes(operations),
+  ...catalogueRoutes(operations),
+  ...auditRoutes(operations),
   ...debugRoutes(operations),
+  ...debugActorRoutes(operations),
+  ...logLevelRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, ...deps }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, metrics = NO_METRICS, tracer, audit, ...deps }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId());
+  app.use(traced(tracer));
   app.use(accessLog(log, clock));
+  app.use(measured(metrics));
+  if (audit) app.use(audited(audit));
   app.use(errors(log));
   app.use(admit(stopping));
   const routes = routesOf(operations);

@@ -50,7 +50,8 @@ export const clientAddresses = (trustedProxies: readonly string[]): ClientAddres
 
 interface Hop { readonly address: string; readonly protocol: string | undefined; readonly host: string | undefined }
 
-const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
+/** Of a request or an address: a name or an IP address, perhaps with a port. */
+export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
 const MOST_HOPS = 32;
 
 /** What each proxy on the way says that it forwards for, the first one first. */

@@ -9,7 +9,7 @@ import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
 
 export interface ClientsDeps {
-  readonly operations: Pick<Operations, 'authenticate' | 'authenticateAfresh'>;
+  readonly operations: Pick<Operations, 'authenticate' | 'authenticateAfresh' | 'followKey'>;
   readonly limits: RateLimits;
   readonly clock: Clock;
   readonly log: Log;
@@ -24,8 +24,8 @@ export interface Clients extends ClientAddresses {
    * one address with RATE_LIMITED. A good key goes on whatever else came from its address. At once, unless the key is not known here.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
-  /** Of a request that goes on: its key may have been revoked, or have expired. */
-  readonly hasGoodKey: (request: IncomingMessage) => boolean;
+  /** For what goes on: calls `ended` once the caller's key is revoked or has expired. Answers the way to end it. */
+  readonly followKey: (caller: Caller, ended: () => void) => () => void;
 }
 
 export const clientsOf = ({ operations, clock, limits, log, trustedProxies = [] }: ClientsDeps): Clients => {
@@ -50,14 +50,7 @@ export const clientsOf = ({ operations, clock, limits, log, trustedProxies = [] 
   };
   return {
     ...addresses,
-    hasGoodKey: (request) => {
-      try {
-        operations.authenticate(keyOf(request));
-        return true;
-      } catch {
-        return false;
-      }
-    },
+    followKey: ({ keyId }, ended) => operations.followKey(keyId, ended),
     authenticate: (request) => {
       try {
         return operations.authenticate(keyOf(request));

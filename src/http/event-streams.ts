@@ -34,8 +34,11 @@ export interface EventStreamsOptions {
 interface Sending {
   readonly stream: EventStream;
   readonly controller: AbortController;
-  readonly mayGoOn: () => boolean;
+  readonly followKey: FollowKey;
 }
+
+/** Calls back once the key of who asked is worth nothing any more. Answers the way to end it. */
+export type FollowKey = (ended: () => void) => () => void;
 
 const HEARTBEAT_MS = 15_000;
 /** When a client that lost the stream comes again. */
@@ -52,8 +55,8 @@ export class EventStreams {
 
   get size(): number { return this.#open.size; }
 
-  /** Takes the response over; the stream is under way when this returns. It ends soon after its caller's key is no longer good. */
-  open(context: Context, stream: EventStream, mayGoOn: () => boolean): void {
+  /** Takes the response over; the stream is under way when this returns. It ends with its caller's key. */
+  open(context: Context, stream: EventStream, followKey: FollowKey): void {
     const { res: response } = context;
     const controller = new AbortController();
     this.#open.add(controller);
@@ -67,7 +70,7 @@ export class EventStreams {
     });
     if (context.method === 'HEAD') controller.abort();
     else response.write(`retry: ${RETRY_MS}\n\n`);
-    void this.#send(response, { stream, controller, mayGoOn }).finally(() => {
+    void this.#send(response, { stream, controller, followKey }).finally(() => {
       this.#open.delete(controller);
       stream.closed();
     });
@@ -79,12 +82,12 @@ export class EventStreams {
   }
 
   /** Never rejects. */
-  async #send(response: ServerResponse, { stream, controller, mayGoOn }: Sending): Promise<void> {
+  async #send(response: ServerResponse, { stream, controller, followKey }: Sending): Promise<void> {
     const { signal } = controller;
     const cancelHeartbeat = this.#heartbeat(() => {
-      if (!mayGoOn()) controller.abort();
-      else if (!response.writableNeedDrain) response.write(':\n\n');
+      if (!response.writableNeedDrain) response.write(':\n\n');
     });
+    const forgetKey = followKey(() => { controller.abort(); });
     try {
       for await (const event of stream.events(signal)) {
         if (signal.aborted) break;
@@ -97,6 +100,7 @@ export class EventStreams {
       if (!signal.aborted) this.#options.log.error({ error }, 'event stream failed');
     } finally {
       cancelHeartbeat();
+      forgetKey();
       controller.abort();
       response.end();
     }

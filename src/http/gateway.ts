@@ -2,6 +2,7 @@ import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { OpenEndpoint, Operations } from '../operations/operations.ts';
@@ -20,13 +21,14 @@ export interface GatewayDeps {
   readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics?: Metrics;
   /** A sandbox's id may carry it before a dot. */
   readonly clusterId: string;
 }
 
 /**
  * The way to endpoints of sandboxes: `/sandboxes/{sandboxId}/endpoints/{name}/…`, any method, WebSocket too. Bodies go
- * through as they come, in both directions, whatever their length. Refusals of our own are JSON as everywhere.
+ * through as they come, in both directions, whatever their length, until the caller's key is worth nothing any more. Refusals of our own are JSON as everywhere.
  */
 export interface Gateway {
   readonly takes: (request: IncomingMessage) => boolean;
@@ -52,10 +54,12 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     unhurried.add(request.socket);
     try {
       const opened = open(deps, { request, target, stopping });
-      const endpoint = opened instanceof Promise ? await opened : opened;
+      const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      const forgetKey = deps.clients.followKey(caller, () => { request.socket.destroy(); });
       try {
         await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients });
       } finally {
+        forgetKey();
         endpoint.close();
       }
       note(deps, seen, response.statusCode);
@@ -79,10 +83,12 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     response.once('finish', () => request.socket.destroySoon());
     const relayed = async (): Promise<void> => {
       const opened = open(deps, { request, target, stopping: false });
-      const endpoint = opened instanceof Promise ? await opened : opened;
+      const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      const forgetKey = deps.clients.followKey(caller, () => { request.socket.destroy(); });
       try {
         note(deps, seen, await upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients }));
       } finally {
+        forgetKey();
         endpoint.close();
       }
     };
@@ -92,10 +98,11 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
   return { takes: (request) => readTarget(request.url ?? '') !== undefined, answer, upgrade, stop: () => agent.destroy() };
 };
 
+interface Opened { readonly caller: Caller; readonly endpoint: OpenEndpoint }
 interface Asked { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined }
 
 /** At once where the key is known here: what follows the head must not be read before a refusal. */
-const open = (deps: GatewayDeps, { stopping, ...asked }: Asked & { readonly stopping: boolean }): OpenEndpoint | Promise<OpenEndpoint> => {
+const open = (deps: GatewayDeps, { stopping, ...asked }: Asked & { readonly stopping: boolean }): Opened | Promise<Opened> => {
   if (stopping) throw unavailable('the daemon is stopping');
   const caller = deps.clients.authenticate(asked.request);
   if (!(caller instanceof Promise)) return openFor(caller, deps, asked);
@@ -105,11 +112,11 @@ const open = (deps: GatewayDeps, { stopping, ...asked }: Asked & { readonly stop
   });
 };
 
-const openFor = (caller: Caller, { operations, clusterId }: GatewayDeps, { request, target }: Asked): OpenEndpoint => {
+const openFor = (caller: Caller, { operations, clusterId }: GatewayDeps, { request, target }: Asked): Opened => {
   const { sandboxId, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
-  return operations.openEndpoint(caller, localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }), endpointName);
+  return { caller, endpoint: operations.openEndpoint(caller, localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }), endpointName) };
 };
 
 const proven = (target: EndpointTarget | undefined): EndpointTarget => {
@@ -125,7 +132,8 @@ interface Seen {
 }
 
 /** One line an exchange; never the path below the endpoint, a header or a body. */
-const note = ({ log, clock }: GatewayDeps, { requestId, method, target, startedAt }: Seen, status: number, errorCode?: string): void => {
+const note = ({ log, clock, metrics }: GatewayDeps, { requestId, method, target, startedAt }: Seen, status: number, errorCode?: string): void => {
+  metrics?.count('sandpool_http_requests_total', { method: 'any', route: '/sandboxes/{sandboxId}/endpoints/{endpointName}', status: `${Math.floor(status / 100)}xx` }); // the sandbox chooses it
   const fields = {
     requestId, method, path: target?.prefix.slice(0, 256), status, ...(errorCode === undefined ? {} : { errorCode }), durationMs: clock.now() - startedAt,
   };

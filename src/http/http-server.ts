@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { RateLimits } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import { invalidArgument } from '../model/refusals.ts';
+import { invalidArgument, type Refusal } from '../model/refusals.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
@@ -16,8 +16,10 @@ import { isUnhurried, type Gateway } from './gateway.ts';
 import { InFlightGate } from './in-flight-gate.ts';
 import { createListener, MAX_HEADER_BYTES, readyEvent, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
 import { Overload, type TurnLimits } from './overload.ts';
+import { prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue } from './request-body.ts';
+import { takeTarget } from './request-target.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
@@ -47,7 +49,7 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxArrivingBytes: 128 * 1024 * 1024,
 };
 
-export interface HttpServerDeps extends Pick<AppDeps, 'clusterId' | 'sunset'> {
+export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'sunset' | 'metrics' | 'tracer'> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
@@ -85,14 +87,16 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
   const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
   const gate = new InFlightGate(limits.maxInFlight);
-  const overload = new Overload(gate, limits);
+  const overload = new Overload(gate, limits, deps.metrics);
   const handle = createApp({
     ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
     clients, stopping: () => stopping,
   }).callback();
   const onRequest: RequestListener = (request, response) => {
     if (leaving) response.shouldKeepAlive = false;
+    const hasTarget = takeTarget(request);
     if (overload.turnsAway(request, response)) return;
+    if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);
     const { gateway } = deps;
     const handled = gateway?.takes(request) ? gateway.answer(request, response, { stopping }) : handle(request, response);
@@ -181,7 +185,7 @@ type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
 interface HandOver { readonly server: Server; readonly inFlight: InFlight; readonly ready: string; readonly upgrade: Upgrade }
 
 const handOver = ({ server, inFlight, ready, upgrade }: HandOver): Upgrade => (request, socket, head) => {
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket' || !takeTarget(request)) {
     restoreRequest(request, socket, head);
     server.emit(ready, socket);
     return;
@@ -236,5 +240,8 @@ const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InF
 const answerTo = (code: string | undefined): ErrorAnswer => {
   if (code === 'HPE_HEADER_OVERFLOW') return edgeAnswer('REQUEST_HEADERS_TOO_LARGE', `the headers are larger than ${MAX_HEADER_BYTES} bytes`);
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return edgeAnswer('REQUEST_TIMEOUT', 'the request did not arrive in time');
-  return errorAnswer(invalidArgument('request', 'is not valid HTTP'), '');
+  return errorAnswer(notHttp(), '');
 };
+
+const notHttp = (): Refusal => invalidArgument('request', 'is not valid HTTP');
+const NO_REQUEST = prepared(notHttp());

@@ -1,10 +1,11 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { MAX_KEPT_ANSWER, type Coordination } from '../contracts/coordination.ts';
+import { MAX_KEPT_ANSWER, RequestNotNew, type Coordination } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { idempotencyInFlight, idempotencyKeyReused, invalidArgument } from '../model/refusals.ts';
 import type { InstanceId } from '../model/identifiers.ts';
-import { REQUEST_KEPT_MS, type RequestMark } from '../model/request-mark.ts';
+import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
+import { Opening, requestOwnerOf } from '../operations/opening.ts';
 
 /** An answer as bytes that can be given again. */
 export interface WrittenAnswer {
@@ -26,11 +27,13 @@ export interface MarkedRequest {
   readonly caller: Caller;
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;
+  /** The operation opens the request itself, and finds what an earlier one did. */
+  readonly opensItself: boolean;
   /** What an earlier request of the mark did, where its effect tells; such an answer need not be kept before it is given. */
   readonly earlier: ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>) | undefined;
   /** Resolves once it is known what the request did, where it was refused before that. */
   readonly unsettled: () => Promise<void> | undefined;
-  readonly carryOut: () => Promise<WrittenAnswer>;
+  readonly carryOut: (opening: Opening) => Promise<WrittenAnswer>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
@@ -39,29 +42,48 @@ const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
  * Carries the request out once: its repetitions within 24 hours get the first one's answer, byte for byte, if that was
  * 2xx. Another body under the same key, and a repetition before the answer, are refused.
  */
-export const answerOnce = async ({ requests, log }: IdempotencyDeps, request: MarkedRequest): Promise<WrittenAnswer> => {
+export const answerOnce = async (deps: IdempotencyDeps, request: MarkedRequest): Promise<WrittenAnswer> => {
   const { mark, caller, credential } = request;
-  const owner = { tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, principal: caller.keyId, ttlMs: REQUEST_KEPT_MS };
-  const opened = await requests.openRequest(mark, owner);
-  if (opened.kind === 'answered') return replayed(readKept(opened.answer, mark, credential));
-  if (opened.kind !== 'new') throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
+  try {
+    return await answerOpening(deps, request, new Opening(deps.requests, mark, requestOwnerOf(caller)));
+  } catch (error) {
+    if (!(error instanceof RequestNotNew)) throw error;
+    const { opened } = error;
+    if (opened.kind === 'answered') return replayed(readKept(opened.answer, mark, credential));
+    throw opened.kind === 'reused' ? idempotencyKeyReused() : idempotencyInFlight();
+  }
+};
+
+const answerOpening = async ({ requests, log }: IdempotencyDeps, request: MarkedRequest, opening: Opening): Promise<WrittenAnswer> => {
+  const { mark, owner } = opening;
+  const effectTells = request.opensItself || request.earlier !== undefined;
   let kept = false;
   try {
-    const found = await request.earlier?.(opened.instance);
-    const answer = found ?? await request.carryOut();
-    const text = answer.status < 300 ? writeKept(answer, mark, credential) : undefined;
+    const found = request.opensItself ? undefined : await openAndFind(request, opening);
+    const answer = found ?? await request.carryOut(opening);
+    const text = answer.status < 300 ? writeKept(answer, mark, request.credential) : undefined;
     if (text === undefined || text.length > MAX_KEPT_ANSWER) return answer;
     kept = true;
     const keeping = requests.keepAnswer(mark, owner, text)
       .catch((error: unknown) => log.warn({ error }, 'answer not kept')); // it is given all the same: what it tells of is done
-    if (!request.earlier) await keeping;
-    return found ? replayed(found) : answer;
+    if (!effectTells) await keeping;
+    return found || opening.foundEarlier ? replayed(answer) : answer;
   } finally {
-    const unsettled = kept ? undefined : request.unsettled();
-    // It stays in flight, on all replicas, until it is known what it did.
-    if (unsettled) void unsettled.then(() => requests.giveUpRequest(mark, owner)).catch((error: unknown) => log.warn({ error }, 'request not given up'));
-    else if (!kept) await requests.giveUpRequest(mark, owner);
+    if (!kept && opening.isOpen) await giveUp({ requests, log }, request, opening);
   }
+};
+
+const openAndFind = async ({ earlier }: MarkedRequest, opening: Opening): Promise<WrittenAnswer | undefined> => {
+  const instance = await opening.open();
+  return await earlier?.(instance);
+};
+
+/** A request of which it is not known what it did stays in flight, on all replicas, until it is. */
+const giveUp = async ({ requests, log }: IdempotencyDeps, request: MarkedRequest, { mark, owner }: Opening): Promise<void> => {
+  const unsettled = request.unsettled();
+  const givenUp = (unsettled ?? Promise.resolve()).then(() => requests.giveUpRequest(mark, owner))
+    .catch((error: unknown) => log.warn({ error }, 'request not given up')); // it is nobody's soon; the answer is given all the same
+  if (!unsettled) await givenUp;
 };
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
@@ -71,7 +93,8 @@ export const markOf = (caller: Caller, request: { readonly method: string; reado
   if (!KEY.test(request.key)) throw invalidArgument('Idempotency-Key', 'must be 1 to 255 printable ASCII characters');
   return {
     key: hashOf([caller.keyId, request.method, request.path, request.key].join('\n')),
-    body: hashOf(request.body),
+    // The key, which is nowhere kept, keeps secrets of the body from being guessed by its hash.
+    body: hashOf(Buffer.concat([Buffer.from(`${request.key}\n`), request.body])),
   };
 };
 

@@ -27,7 +27,7 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
     }
     const { status, headers, body } = errorAnswer(error, context.state.requestId);
     if (body.errorCode === 'INTERNAL') {
-      log.error({ requestId: context.state.requestId, route: context.state.route, error }, 'request failed');
+      log.error({ requestId: context.state.requestId, traceId: context.state.traceId, route: context.state.route, error }, 'request failed');
     }
     context.state.errorCode = body.errorCode;
     context.status = status;
@@ -45,6 +45,7 @@ export const accessLog = (log: Log, clock: Clock) => async (context: Context, ne
   const { status, state } = context;
   const fields = {
     requestId: state.requestId,
+    ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
     method: context.method.slice(0, 32),
     path: context.path.slice(0, 256),
     status,

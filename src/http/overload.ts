@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { unavailable } from '../model/refusals.ts';
-import { errorAnswer } from './error-table.ts';
 import { overloaded, type InFlightGate } from './in-flight-gate.ts';
-import { requestIdFrom } from './request-id.ts';
+import { prepared, turnAway } from './prepared-answer.ts';
 
 /** Requests of one connection that may wait for their answers at once. */
 export const MOST_PIPELINED = 32;
@@ -32,8 +32,10 @@ export class Overload {
   readonly #held = new Map<Duplex, number>();
   #turnBegan: number | undefined;
   #taken = 0;
+  #turnedAway = 0;
 
-  constructor(gate: InFlightGate, turn: TurnLimits) {
+  constructor(gate: InFlightGate, turn: TurnLimits, metrics: Metrics = NO_METRICS) {
+    metrics.read('sandpool_http_turned_away_total', () => [{ labels: {}, value: this.#turnedAway }]);
     this.#gate = gate;
     this.#turn = turn;
   }
@@ -48,12 +50,14 @@ export class Overload {
     if (waiting > MOST_PIPELINED) {
       this.#ending.add(socket);
       response.shouldKeepAlive = false;
+      this.#turnedAway += 1;
       turnAway(request, response, TOO_MANY_WAIT);
       return true;
     }
     const long = this.#turnIsLong();
     if ((!long && !this.#gate.full) || HEALTH.test(request.url ?? '')) return false;
     if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    this.#turnedAway += 1;
     turnAway(request, response, OVERLOADED);
     this.#held.set(socket, (this.#held.get(socket) ?? 0) + 1);
     return true;
@@ -80,17 +84,5 @@ export class Overload {
   };
 }
 
-/** What is the same in each such answer, made once. */
-const prepared = (refusal: Error): { readonly status: number; readonly headers: readonly string[]; readonly text: string } => {
-  const { status, headers, body } = errorAnswer(refusal, '');
-  const text = JSON.stringify(body);
-  return { status, text, headers: [...Object.entries(headers).flat(), 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(Buffer.byteLength(text))] };
-};
-
 const OVERLOADED = prepared(overloaded());
 const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));
-
-const turnAway = (request: IncomingMessage, response: ServerResponse, { status, headers, text }: typeof OVERLOADED): void => {
-  response.writeHead(status, [...headers, 'X-Request-Id', requestIdFrom(request.headers['x-request-id'])]);
-  response.end(request.method === 'HEAD' ? undefined : text);
-};

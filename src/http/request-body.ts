@@ -16,16 +16,19 @@ export class ClientGone extends Error {
  * type, encoded, or against the rules of strict-json. A body too large is read on, and dropped, for a short while, so
  * that the client gets to see the answer; the connection is then closed.
  */
-export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, arriving: ArrivingBodies): Promise<JsonBody> => {
+export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, { arriving, mergePatch = false }: BodyTerms): Promise<JsonBody> => {
   if (!hasBody(request)) return { value: {}, bytes: NO_BYTES };
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) await refuseTooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response, arriving);
   if (bytes.length === 0) return { value: {}, bytes };
-  checkContentType(request);
+  checkContentType(request, mergePatch);
   return { value: parseStrictJson(bytes), bytes };
 };
+
+/** `mergePatch`: its content may also be of the type that RFC 7396 gives such bodies. */
+export interface BodyTerms { readonly arriving: ArrivingBodies; readonly mergePatch?: boolean }
 
 export interface JsonBody {
   readonly value: unknown;
@@ -48,9 +51,11 @@ const checkEncoding = ({ headers }: IncomingMessage): void => {
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') throw unsupported('the body must not be encoded (Transfer-Encoding)');
 };
 
+const MERGE_PATCH_TYPE = /^application\/merge-patch\+json[ \t]*(;.*)?$/i;
 const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-?8"?[ \t]*)?;?$/i;
 
-const checkContentType = ({ headers }: IncomingMessage): void => {
+const checkContentType = ({ headers }: IncomingMessage, mergePatch: boolean): void => {
+  if (mergePatch && MERGE_PATCH_TYPE.test(headers['content-type'] ?? '')) return;
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw unsupported('the body must be application/json in UTF-8');
 };
 

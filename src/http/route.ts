@@ -1,10 +1,12 @@
 import type { z } from 'zod';
 import type { Revision } from '../model/identifiers.ts';
+import type { TellStep } from '../contracts/tracing.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../model/refusals.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
+import type { Opening } from '../operations/opening.ts';
 import type { NameKind } from './local-names.ts';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
@@ -17,6 +19,9 @@ export interface PathParams<P> {
   /** Parameters that may name their cluster before them; the schema sees the local part. */
   readonly names?: Readonly<Record<string, NameKind>>;
 }
+
+/** Of every operation that is to go: 2026-01-01T00:00:00Z, in seconds since the epoch. */
+export const DEPRECATED_SINCE = 1_767_225_600;
 
 /** An operation that still works and is to go (RFC 9745). */
 export interface Deprecation {
@@ -44,18 +49,22 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly params: P;
   /** The URL of this API as the client knows it, without a slash at its end. */
   readonly base: () => string;
-  /** Aborts when the client goes away before it is answered. */
+  /** Aborts when the client goes away before it is answered, or its key is revoked or expires: that is its reason then, a Refusal. */
   readonly signal: () => AbortSignal;
   /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
   readonly localPool: (poolName: string) => string;
-  /** Of a PUT with If-Match. */
+  /** Of a PUT or PATCH with If-Match. */
   readonly ifMatch: IfMatch | undefined;
   /** Of one that may be given once; undefined where it is not given. */
   readonly header: (name: string) => string | undefined;
   /** The one of these types that the client likes best; the first where it likes none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
+  /** Tells what a part of it took; where it is recorded. */
+  readonly step: TellStep | undefined;
   /** Of a POST with an Idempotency-Key: for the record that it writes. */
   readonly mark: RequestMark | undefined;
+  /** The same, for an operation that opens it. */
+  readonly opening: Opening | undefined;
   /** Of a POST with an Idempotency-Key: a secret that its repetitions share, and no other request has. */
   readonly seed: (() => Buffer) | undefined;
 }
@@ -64,7 +73,7 @@ export interface RouteRequest<A extends Access, B, Q, P> {
 export interface RouteSpec<A extends Access, B, Q, P> {
   /** Its name in the document and in clients made from it: a verb and what it is about. Never changes once released. */
   readonly operationId: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `{…}` for parameters; with the method it names the operation in docs/api.md. */
   readonly path: string;
   readonly access: A;
@@ -76,16 +85,16 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** Its 200 is no JSON but this; `answers` says what one event's data is. */
   readonly onlyAs?: 'text/event-stream';
   /** What its 200 may be instead of JSON. */
-  readonly alsoAs?: readonly ('text/plain' | 'text/event-stream')[];
+  readonly alsoAs?: readonly ('text/plain' | 'text/event-stream' | 'text/vnd.mermaid' | 'image/svg+xml')[];
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];
   readonly deprecated?: Deprecation;
   /** Its 503 is an answer like its 200, and says nothing of when to come again. */
   readonly withoutRetryAfter?: true;
-  /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT If-Match. */
+  /** Its answer is `versioned`: a GET heeds If-None-Match, a PUT or PATCH If-Match. */
   readonly versioned?: true;
-  /** It mostly waits, and bounds by itself how many of it are under way. */
-  readonly waits?: true;
+  /** It mostly waits, such a request at least, and bounds by itself how many of it are under way. */
+  readonly waits?: true | ((request: RouteRequest<A, B, Q, P>) => boolean);
   /** A POST heeds an Idempotency-Key unless it says so here. */
   readonly idempotencyKey?: 'ignored';
   /**
@@ -93,6 +102,8 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    * A row that has it writes `mark` with its effect, in one step. `instance`: see Requests.
    */
   readonly earlier?: (request: RouteRequest<A, B, Q, P>, mark: RequestMark, instance?: InstanceId) => Promise<Answer | undefined>;
+  /** Its operation does that by itself, and opens the request in one step with its effect: `opening`. */
+  readonly opensItself?: true;
   /** Resolves once it is known what a request of the mark did that was refused before that; undefined where it is known. */
   readonly unsettled?: (mark: RequestMark) => Promise<void> | undefined;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;

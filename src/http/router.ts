@@ -1,18 +1,18 @@
 import Router from '@koa/router';
-import { adminRequired, invalidArgument, Refusal } from '../model/refusals.ts';
+import { adminRequired, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
 import { tenantKey, type Caller } from '../model/tenant.ts';
 import { BASES } from './bases.ts';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import type { Clients } from './clients.ts';
 import type { Context, RequestState } from './context.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
-import { EventStream, type EventStreams } from './event-streams.ts';
+import { EventStream, type EventStreams, type FollowKey } from './event-streams.ts';
 import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import { PlainText } from './plain-text.ts';
 import { readQuery } from './query.ts';
-import { readJsonBody, type JsonBody } from './request-body.ts';
+import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
 import { check } from './validation.ts';
@@ -63,6 +63,7 @@ interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => r
 
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
+  context.state.operation = row.operationId;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
@@ -70,18 +71,24 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
+  context.state.asked = body;
   const request: Request = {
-    caller, params, query, body, mark: undefined, seed: undefined,
-    signal: () => abortOf(context),
+    caller, params, query, body, mark: undefined, opening: undefined, seed: undefined, step: context.state.step,
+    signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
-    ifMatch: row.method === 'PUT' && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
+    ifMatch: (row.method === 'PUT' || row.method === 'PATCH') && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
     ...negotiation(context),
   };
   const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
-  if (typeof key === 'string' && caller) return give(context, await answerMarked(row, deps, { context, request, caller, key, bytes }));
+  if (typeof key === 'string' && caller) {
+    const marked = await answerMarked(row, deps, { context, request, caller, key, bytes });
+    context.state.answered = marked.text;
+    return give(context, marked);
+  }
   const answer = await carryOut(row, deps, request);
-  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, () => deps.clients.hasGoodKey(context.req));
+  context.state.answered = answer.body;
+  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, (ended) => (caller ? deps.clients.followKey(caller, ended) : () => undefined));
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body);
   const text = JSON.stringify(answer.body);
   give(context, { status: answer.status, headers: answer.headers, text });
@@ -104,9 +111,9 @@ const give = (context: Context, { status, headers, text }: { readonly status: nu
   context.body = text;
 };
 
-const givePlainly = (context: Context, { bytes }: PlainText): void => {
+const givePlainly = (context: Context, { bytes, mediaType }: PlainText): void => {
   context.status = 200;
-  context.set('Content-Type', 'text/plain; charset=utf-8');
+  context.set('Content-Type', `${mediaType}; charset=utf-8`);
   // What a tenant printed is never taken for a page.
   context.set('X-Content-Type-Options', 'nosniff');
   context.body = bytes;
@@ -120,19 +127,19 @@ const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Conte
   const { earlier } = row;
   const credential = String(context.req.headers['service-api-key']);
   return answerOnce(deps, {
-    mark, caller, credential,
+    mark, caller, credential, opensItself: row.opensItself === true,
     earlier: earlier && (async (instance) => {
       const answer = await earlier(request, mark, instance);
       return answer && written(answer);
     }),
     unsettled: () => row.unsettled?.(mark),
-    carryOut: async () => written(await carryOut(row, deps, { ...request, mark, seed: () => seedOf(mark, credential) })),
+    carryOut: async (opening) => written(await carryOut(row, deps, { ...request, mark, opening, seed: () => seedOf(mark, credential) })),
   });
 };
 
 /** One of the places that the gate has, unless the operation mostly waits. */
 const carryOut = (row: ServedRoute, { gate }: RouterDeps, request: Request): Promise<Answer> | Answer =>
-  row.waits || !request.caller ? row.handle(request)
+  row.waits === true || row.waits?.(request) || !request.caller ? row.handle(request)
     : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () => row.handle(request));
 
 const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
@@ -144,8 +151,8 @@ const withoutBase = (path: string): string => {
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
-const bodyOf = async ({ warningsOf }: ServedRoute, { arriving }: RouterDeps, context: Context): Promise<JsonBody> => {
-  const body = await readJsonBody(context.req, context.res, arriving);
+const bodyOf = async ({ method, warningsOf }: ServedRoute, { arriving }: RouterDeps, context: Context): Promise<JsonBody> => {
+  const body = await readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH' });
   const warnings = warningsOf?.(body.value) ?? [];
   if (warnings.length > 0) context.set('Warning', [...warnings]);
   return body;
@@ -192,9 +199,17 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
 const baseOf = ({ req, path }: Context, clients: Clients): string =>
   clients.base(req) + (BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '');
 
-const abortOf = ({ res }: Context): AbortSignal => {
+const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
   const controller = new AbortController();
-  if (res.destroyed) controller.abort();
-  else res.once('close', () => { if (!res.writableFinished) controller.abort(); });
+  const gone = (): void => { controller.abort(new ClientGone('the client left')); };
+  if (res.destroyed) {
+    gone();
+    return controller.signal;
+  }
+  const forgetKey = followKey?.(() => { controller.abort(invalidApiKey()); });
+  res.once('close', () => {
+    forgetKey?.();
+    if (!res.writableFinished) gone();
+  });
   return controller.signal;
 };

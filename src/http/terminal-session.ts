@@ -82,8 +82,10 @@ export class TerminalSession {
     stream.once('close', () => { this.#outputEnded = true; });
     stream.on('error', (error) => this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'));
     exit.then((code) => this.#onExit(code), () => this.#onExit(null));
-    const ended = (): void => this.close(4004, 'the sandbox ended');
-    this.#opened.ended.then(ended, ended);
+    this.#opened.ended.then((why) => {
+      if (why === 'key-revoked') this.close(4001, 'the key was revoked');
+      else this.close(4004, 'the sandbox ended');
+    }, () => this.close(4004, 'the sandbox ended'));
     this.#liveness.start();
   }
 

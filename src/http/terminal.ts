@@ -2,10 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Socket } from 'node:net';
 import { WebSocketServer, type WebSocket } from 'ws';
+import type { AuditEntry, AuditSink } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { blankApiKeys } from '../model/api-key-text.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import type { OpenTerminal, OpenTerminalRequest, Operations } from '../operations/operations.ts';
+import { statusOf } from './error-table.ts';
 import { requestIdFrom } from './request-id.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './terminal-refusals.ts';
 import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
@@ -15,6 +18,8 @@ export interface TerminalDeps extends TerminalRules {
   readonly operations: Pick<Operations, 'openTerminal'>;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nobody takes down which terminals are opened. */
+  readonly audit?: AuditSink | undefined;
 }
 
 export interface TerminalUpgrades {
@@ -51,6 +56,10 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     refuseUpgrade(socket, error, { requestId, clock: deps.clock });
   };
 
+  const note = (request: IncomingMessage, { sandboxId }: OpenTerminalRequest, outcome: Pick<AuditEntry, 'status' | 'caller' | 'errorCode'>): void => {
+    deps.audit?.note({ requestId: requestIds.get(request) ?? '', operation: 'openTerminal', params: { sandboxId: blankApiKeys(sandboxId.slice(0, 256)) }, ...outcome });
+  };
+
   const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
     const read = readTerminalRequest(request, deps);
     if ('refusal' in read) return refuse(request, socket, read.refusal);
@@ -60,10 +69,13 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     try {
       opened = await open(deps, read.ask);
     } catch (error) {
-      return refuse(request, socket, openingFailure(error));
+      const failure = openingFailure(error);
+      note(request, read.ask, { status: failure instanceof Refusal ? statusOf(failure.code) : 500, errorCode: failure instanceof Refusal ? failure.code : 'INTERNAL' });
+      return refuse(request, socket, failure);
     } finally {
       pending.delete(socket);
     }
+    note(request, read.ask, { status: 101, caller: opened.caller });
     if (stopping) {
       opened.close();
       return refuse(request, socket, draining());

@@ -4,22 +4,41 @@ const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
 
 /**
- * Names the fields of a body that its schema does not know, as values of the `Warning` header. They are let pass and
- * nothing of them is kept: a client of a richer service is served, and told. At most 16 are named.
+ * Names the fields of a body that its schema does not know, those of objects inside too, as values of the `Warning` header.
+ * They are let pass and nothing of them is kept: a client of a richer service is served, and told. At most 16 are named.
  */
 export const unknownFieldWarnings = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
-  if (!(schema instanceof z.ZodObject)) return () => [];
-  const known = new Set(Object.keys(schema.shape));
+  const known = knownIn(schema);
   return (body) => {
-    if (typeof body !== 'object' || body === null) return [];
-    const warnings: string[] = [];
-    for (const name in body) {
-      if (known.has(name)) continue;
-      if (warnings.length === MOST_NAMED) break;
-      warnings.push(`299 - "unknown field ${printable(name)}"`);
-    }
-    return warnings;
+    const names: string[] = [];
+    if (known) collect(body, known, '', names);
+    return names.map((name) => `299 - "unknown field ${printable(name)}"`);
   };
+};
+
+/** What a schema knows the fields of; undefined: of nothing. */
+type Known = { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> } | { readonly kind: 'list'; readonly items: Known };
+
+const knownIn = (schema: unknown): Known | undefined => {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) return knownIn(schema.unwrap());
+  if (schema instanceof z.ZodObject) return { kind: 'object', fields: new Map(Object.entries(schema.shape).map(([name, part]) => [name, knownIn(part)])) };
+  const items = schema instanceof z.ZodArray ? knownIn(schema.element) : undefined;
+  return items && { kind: 'list', items };
+};
+
+const collect = (value: unknown, known: Known, path: string, names: string[]): void => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) !== (known.kind === 'list')) return;
+  if (known.kind === 'list') {
+    for (const [index, item] of Object.entries(value)) collect(item, known.items, `${path}[${index}]`, names);
+    return;
+  }
+  for (const [name, part] of Object.entries(value)) {
+    if (names.length === MOST_NAMED) return;
+    const at = path === '' ? name : `${path}.${name}`;
+    const inside = known.fields.get(name);
+    if (!known.fields.has(name)) names.push(at);
+    else if (inside) collect(part, inside, at, names);
+  }
 };
 
 /** Fit for a quoted string of a header. */

@@ -1,10 +1,13 @@
 import type { z } from 'zod';
+import { fieldPath } from '../model/field-path.ts';
 import { invalidArgument } from '../model/refusals.ts';
+import { unsafeFieldIn } from '../model/unsafe-fields.ts';
 
 /** The checked value, or a refusal with INVALID_ARGUMENT that names the first field at fault. */
 export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
-  const result = schema.safeParse(value);
+  const result = parsed(schema, value);
   if (result.success) return result.data;
+  refuseUnknown(result.error.issues, value);
   const issue = result.error.issues[0];
   if (!issue) throw invalidArgument('body', 'is not valid');
   const field = fieldOf(issue.path);
@@ -13,6 +16,37 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
 };
 
 type Issue = z.core.$ZodIssue;
+
+/** zod compares the `length` of whatever stands in the place of text or a list, and throws where that is an object. */
+const parsed = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> => {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    const result = schema.safeParse(withoutOddLengths(value));
+    if (result.success) throw error;
+    return result;
+  }
+};
+
+const withoutOddLengths = (value: unknown): unknown => {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutOddLengths);
+  const kept = Object.entries(value).filter(([name, part]) => name !== 'length' || typeof part !== 'object');
+  return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
+};
+
+/** Where unknown fields are refused, first those that are unsafe, by their own path. */
+const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
+  const unknown = issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path.map(asKey), key]) : []));
+  for (const path of unknown) {
+    const unsafe = unsafeFieldIn({ [String(path.at(-1))]: valueAt(value, path) }, path.slice(0, -1));
+    if (unsafe) throw invalidArgument(fieldOf(unsafe.path), unsafe.problem);
+  }
+  const [first] = unknown;
+  if (first && issues[0]?.code === 'unrecognized_keys') throw invalidArgument(fieldOf(first), 'is not known here');
+};
+
+const asKey = (part: PropertyKey): string | number => (typeof part === 'symbol' ? String(part) : part);
 
 const NOUNS: Readonly<Record<string, string>> = {
   string: 'a string', number: 'a number', int: 'an integer', boolean: 'true or false', object: 'an object', record: 'an object', array: 'an array',
@@ -44,14 +78,7 @@ const allowedOf = (issue: Issue): readonly string[] | undefined =>
 /** A flag's empty value need not be told of. */
 const valuesOf = (values: readonly unknown[]): readonly string[] => values.map(String).filter((value) => value !== '');
 
-const fieldOf = (path: readonly PropertyKey[]): string => {
-  let field = '';
-  for (const part of path) {
-    if (typeof part === 'number') field += `[${part}]`;
-    else field += `${field === '' ? '' : '.'}${String(part)}`;
-  }
-  return field === '' ? 'body' : field.slice(0, 256);
-};
+const fieldOf = (path: readonly PropertyKey[]): string => fieldPath(path).slice(0, 256) || 'body';
 
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown => {
   let at: unknown = value;

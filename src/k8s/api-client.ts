@@ -1,4 +1,5 @@
 import { Pool, type Dispatcher } from 'undici';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
@@ -96,6 +97,7 @@ export interface ApiServerDeps {
   readonly version: string;
   /** Told the time of each answer. */
   readonly clock?: ServerClock;
+  readonly metrics?: Metrics;
 }
 
 const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 32, background: 16, watches: 64 };
@@ -203,6 +205,20 @@ class Lane implements ApiClient {
   }
 
   async #settle(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
+    const { metrics = NO_METRICS } = this.#deps;
+    const about = { store: 'api-server', operation: `${wanted.method} ${kindIn(wanted.path)}` };
+    const began = performance.now();
+    try {
+      return await this.#answered(wanted, headers);
+    } catch (error) {
+      if (!(error instanceof ApiRefused) || error.status >= 500 || error.status === 429) metrics.count('sandpool_store_failures_total', about);
+      throw error;
+    } finally {
+      metrics.observe('sandpool_store_seconds', about, (performance.now() - began) / 1_000);
+    }
+  }
+
+  async #answered(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
     const waited = await this.turns.take(wanted.deadlineMs);
     const sentAt = performance.now();
     let answer: Answer;
@@ -229,6 +245,13 @@ class Lane implements ApiClient {
     if (typeof date === 'string') this.#deps.clock?.observe(date, sentAt);
   }
 }
+
+/** Of `/api/v1/namespaces/a/pods/b?…`: `pods`. */
+const kindIn = (path: string): string => {
+  const [, api, , ...rest] = path.split('?', 1)[0]?.split('/') ?? [];
+  const inGroup = api === 'apis' ? rest.slice(1) : rest;
+  return (inGroup[0] === 'namespaces' && inGroup.length > 2 ? inGroup[2] : inGroup[0]) ?? 'server';
+};
 
 const queryText = (query: Query | undefined): string => {
   if (!query) return '';

@@ -1,3 +1,5 @@
+import { unavailable } from '../model/refusals.ts';
+
 /** One of the reasons inside a refusal: the field it is about, where it is about one. */
 export interface RefusalCause {
   readonly reason: string;
@@ -48,6 +50,17 @@ export class NotSent extends Error {
 export class ApiUnreachable extends Error {
   override readonly name = 'ApiUnreachable';
 }
+
+/** What a client may repeat later; anything else is passed on. */
+export const asRefusal = (error: unknown): unknown => {
+  if (error instanceof NotSent || error instanceof ApiUnreachable) return unavailable('the Kubernetes API server can not be reached');
+  // What the API server says names users and rights, which are not the tenant's to know.
+  if (error instanceof ApiRefused && error.status === 403) {
+    return unavailable(`the daemon may not do this: ${error.message.includes('exceeded quota') ? 'a quota of the namespace is used up' : 'it has no rights in the namespace of this team'}`);
+  }
+  if (error instanceof ApiRefused && (error.status === 429 || error.status >= 500)) return unavailable('the Kubernetes API server is overloaded');
+  return error;
+};
 
 /** What an answer of 400 or more says: a `Status` object, or whatever stands between us and the API server put there. */
 export const refusedBy = (status: number, body: string, retryAfter: string | undefined): ApiRefused => {

@@ -14,6 +14,7 @@ export const ApiKeySpecSchema = z.object({
   role: z.enum(['user', 'admin']),
   description: z.string(),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
+  global: z.boolean().optional(),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
 });
@@ -23,20 +24,23 @@ export const apiKeyResource: Resource<ApiKeyRecord> = {
   kind: 'ApiKey',
   plural: 'apikeys',
   place: ({ namespace, shortName }) => ({ namespace, name: shortName }),
-  find: (keyId) => ({ labelSelector: `${KEY_LABEL}=${keyId}` }),
+  find: (key) => {
+    const [namespace = '', name] = key.split('/');
+    return name === undefined ? { labelSelector: `${KEY_LABEL}=${key}` } : { namespace, name };
+  },
   unique: ({ keyId }) => `${KEY_LABEL}=${keyId}`,
-  write: ({ keyId, team, user, role, description, hash, issuedAt, expiresAt }) => ({
+  write: ({ keyId, team, user, role, description, hash, global, issuedAt, expiresAt }) => ({
     labels: { [KEY_LABEL]: keyId },
     spec: {
-      format: FORMAT, keyId, team, user, role, description, hash,
+      format: FORMAT, keyId, team, user, role, description, hash, ...(global === undefined ? {} : { global }),
       issuedAt: new Date(issuedAt).toISOString(), expiresAt: new Date(expiresAt).toISOString(),
     } satisfies ApiKeySpec,
   }),
   read: ({ metadata, spec: given }) => {
-    const { format, issuedAt, expiresAt, ...spec } = given as ApiKeySpec;
+    const { format, issuedAt, expiresAt, global, ...spec } = given as ApiKeySpec;
     if (format > FORMAT) return { kind: 'too-new', format };
     const record = {
-      ...spec, namespace: metadata.namespace ?? '', shortName: metadata.name, revision: metadata.resourceVersion,
+      ...spec, ...(global === undefined ? {} : { global }), namespace: metadata.namespace ?? '', shortName: metadata.name, revision: metadata.resourceVersion,
       issuedAt: Date.parse(issuedAt), expiresAt: Date.parse(expiresAt),
     };
     return { kind: 'record', record };

@@ -2,14 +2,14 @@ import { NoPlace, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { podNameOf } from '../model/identifiers.ts';
 import type { Birth, InstanceRecord } from '../model/sandbox.ts';
 import type { ApiClient } from './api-client.ts';
-import { ApiRefused, isRefused } from './api-errors.ts';
+import { ApiRefused, ApiUnreachable, isRefused, NotSent } from './api-errors.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import { GROUP } from './resource.ts';
 import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
 
 export interface BirthsDeps {
-  readonly api: ApiClient;
+  readonly api: Pick<ApiClient, 'create' | 'get'>;
   /** Births do not go before claims that queue. */
   readonly calm: () => Promise<void>;
   readonly mirror: InstanceMirror;
@@ -70,6 +70,8 @@ export class Births {
 
   /** What a birth that the API server did not take means. */
   async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
+    // No fault of the instance's: it is repeated.
+    if (error instanceof NotSent || error instanceof ApiUnreachable) return new OutcomeUnknown(error.message, { cause: error });
     if (!(error instanceof ApiRefused)) return error;
     if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
     if (error.status === 404) return new NoPlace(`there is no namespace ${namespace} in which sandboxes can be made (${error.message})`, { cause: error });

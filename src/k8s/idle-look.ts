@@ -2,6 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { InstanceFact } from '../model/sandbox.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiClient } from './api-client.ts';
+import { listPageOf } from './api-objects.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { POOL_LABEL, sandboxesPath, STATE_LABEL, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 
@@ -9,18 +10,25 @@ export interface IdleLookDeps {
   readonly api: ApiClient;
   readonly clock: Clock;
   readonly mirror: InstanceMirror;
+  /** Whether the mirror comes to have every change of Pods up to the revision within so many ms. */
+  readonly podsReached: (revision: string, withinMs: number) => Promise<boolean>;
+  /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
+  readonly lookAtNode: (name: string) => Promise<void>;
   /** Of a record that was just read: its Pod, read uncached. */
   readonly read: (stored: StoredSandbox) => Promise<InstanceFact>;
 }
 
 const PAGE = 20;
 const MOST_PAGES = 10;
-const MOST_LOOKED_AT_AGAIN = 5;
+/** Where Pods change, the next word of one comes sooner. */
+const REACHED_MS = 250;
+const MOST_READ = 20;
 
 /**
  * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on with for 10 pages while
- * all that it shows are known to be starting or unavailable; then the Pods of 5 of these are read too. At most one look in 250 ms and pool, shared by all who asked
- * before it began.
+ * all that it shows are starting or unavailable, as the mirror says. Its word stands once it has all that stood when the list was made;
+ * where it does not come to that soon, the 20 oldest of their Pods are read too. Of those that only their node keeps, the nodes are read,
+ * at most 20. At most one look in 250 ms and pool, shared by all who asked before it began.
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
@@ -38,26 +46,37 @@ export class IdleLook {
   async #list(key: string): Promise<readonly InstanceFact[]> {
     const [namespace = '', poolUid = ''] = key.split('/');
     const late: StoredSandbox[] = [];
+    let revision = '';
     let rest: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
-      const answer = await this.#deps.api.list(sandboxesPath(namespace), {
+      const { items, resourceVersion, next } = listPageOf(await this.#deps.api.list(sandboxesPath(namespace), {
         labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`, limit: PAGE, ...(rest === undefined ? {} : { continue: rest }),
-      });
-      const { items = [], metadata } = answer as { readonly items?: readonly unknown[]; readonly metadata?: { readonly continue?: string } };
+      }));
+      if (page === 0) revision = resourceVersion;
       const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating }) => !terminating);
       const facts = await Promise.all(shown.map((stored) => this.#factOf(stored)));
       late.push(...shown.filter((_, n) => isLate(facts[n])));
       const ready = facts.filter(isReady);
-      rest = metadata?.continue;
       if (ready.length > 0) return ready;
-      if (!rest) break;
+      rest = next;
+      if (rest === undefined) break;
     }
-    return await this.#lookAgain(late);
+    return late.length === 0 ? [] : await this.#lookAgain(late, revision);
   }
 
-  /** At those that the mirror does not have as ready, the oldest first: it may be behind. */
-  async #lookAgain(late: readonly StoredSandbox[]): Promise<readonly InstanceFact[]> {
-    const oldest = [...late].sort((a, b) => a.record.createdAt - b.record.createdAt).slice(0, MOST_LOOKED_AT_AGAIN);
+  /** At those that the mirror does not have as ready: it may be behind. */
+  async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<readonly InstanceFact[]> {
+    const { mirror, podsReached, lookAtNode } = this.#deps;
+    const known = (): readonly InstanceFact[] => late.flatMap(({ record }) => mirror.fact(record.id) ?? []).filter(isReady);
+    const ready = await podsReached(revision, REACHED_MS) ? known() : await this.#readOldest(late);
+    if (ready.length > 0) return ready;
+    const nodes = new Set(late.flatMap(({ record }) => mirror.pod(record.id)).flatMap((pod) => (pod?.vitals.kind === 'available' ? pod.nodeName ?? [] : [])));
+    await Promise.all([...nodes].slice(0, MOST_READ).map(lookAtNode));
+    return known();
+  }
+
+  async #readOldest(late: readonly StoredSandbox[]): Promise<readonly InstanceFact[]> {
+    const oldest = [...late].sort((a, b) => a.record.createdAt - b.record.createdAt).slice(0, MOST_READ);
     return (await Promise.all(oldest.map((stored) => this.#deps.read(stored)))).filter(isReady);
   }
 

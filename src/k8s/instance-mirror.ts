@@ -53,11 +53,7 @@ export class InstanceMirror {
    */
   async begin(): Promise<void> {
     this.#reporting = true;
-    const slices = new Slices(SLICE_MS);
-    for (const id of [...this.#entries.keys()]) {
-      if (slices.usedUp) await slices.next();
-      this.#changed(id);
-    }
+    await this.#forEach((id, entry) => { if (!isWhole(entry)) this.#changed(id); });
   }
 
   sandbox(id: InstanceId): StoredSandbox | undefined { return this.#entries.get(id)?.sandbox; }
@@ -120,7 +116,7 @@ export class InstanceMirror {
     delete entry.pod;
     if (wasOwn && !entry.podGone) {
       const end = endOf({ ...pod, endsBy: pod.endsBy ?? 0 });
-      entry.podGone = last.kind === 'gone' ? last : { kind: 'gone', exitCode: null, reason: pod.disruption ?? 'its Pod was deleted' };
+      entry.podGone = last.kind === 'gone' ? last : pod.disruption === undefined ? DELETED_POD : { kind: 'gone', exitCode: null, reason: pod.disruption };
       if (end) entry.podEnd = end;
     }
     this.#changed(id);
@@ -130,15 +126,15 @@ export class InstanceMirror {
    * These Pods stood at the revision, and no others. A Pod that was made or read here, and ended while no watch told, is known
    * to nobody else: it would stay for ever.
    */
-  listedPods(revision: string, isListed: (pod: StoredPod) => boolean): void {
-    for (const { pod } of [...this.#entries.values()]) if (pod && compareVersions(pod.revision, revision) <= 0 && !isListed(pod)) this.dropPod(pod);
+  async listedPods(revision: string, isListed: (pod: StoredPod) => boolean): Promise<void> {
+    await this.#forEach((_, { pod }) => { if (pod && compareVersions(pod.revision, revision) <= 0 && !isListed(pod)) this.dropPod(pod); });
   }
 
   /** The same of records. */
-  listedSandboxes(revision: string, isListed: (stored: StoredSandbox) => boolean): void {
-    for (const { sandbox } of [...this.#entries.values()]) {
-      if (sandbox && compareVersions(sandbox.record.revision, revision) <= 0 && !isListed(sandbox)) this.dropSandbox(sandbox.record.id, sandbox.uid);
-    }
+  async listedSandboxes(revision: string, isListed: (stored: StoredSandbox) => boolean): Promise<void> {
+    await this.#forEach((id, { sandbox }) => {
+      if (sandbox && compareVersions(sandbox.record.revision, revision) <= 0 && !isListed(sandbox)) this.dropSandbox(id, sandbox.uid);
+    });
   }
 
   /** An uncached look found no Pod, or another's. */
@@ -152,6 +148,16 @@ export class InstanceMirror {
   /** What the node is like has changed. */
   nodeChanged(nodeName: string): void {
     for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
+  }
+
+  /** Those that are there now, a slice of the event loop at a time. */
+  async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
+    const slices = new Slices(SLICE_MS);
+    for (const id of [...this.#entries.keys()]) {
+      if (slices.usedUp) await slices.next();
+      const entry = this.#entries.get(id);
+      if (entry) look(id, entry);
+    }
   }
 
   #entryOf(id: InstanceId): Entry {
@@ -191,16 +197,18 @@ export class InstanceMirror {
   }
 
   #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
-    if (vitals.kind === 'gone') return vitals;
+    if (vitals.kind === 'gone') return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
     const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
     if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble };
     if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble };
-    return vitals.kind === 'starting' ? { kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
+    return vitals.kind === 'starting' ? { ...vitals, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
   }
 }
 
 /** Record and own Pod are both known: what is still to be listed can't belie it. */
 const isWhole = (entry: Entry): boolean => entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
+
+const DELETED_POD = { kind: 'gone', exitCode: null, reason: 'its Pod was deleted', removed: true } as const;
 
 const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet' };
 

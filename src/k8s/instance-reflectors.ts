@@ -1,5 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import type { MirrorReport } from '../contracts/mirror-report.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 import { podNameOf } from '../model/identifiers.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiServer } from './api-client.ts';
@@ -15,6 +17,7 @@ export interface InstanceReflectorsDeps {
   readonly mirror: InstanceMirror;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** Nothing can be in the Pod any more. */
   readonly podGone: (uid: string) => void;
   /** An object was written by a later version. */
@@ -31,11 +34,12 @@ export class InstanceReflectors {
   readonly #nodes: Reflector<StoredNode>;
   /** Shards that are taken over at the same time share one. */
   readonly #catchUps: SharedReads<void>;
+  readonly #nodeLooks: SharedReads<void>;
 
   constructor(deps: InstanceReflectorsDeps) {
     this.#deps = deps;
-    const { api, clock, log, mirror } = deps;
-    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log };
+    const { api, clock, log, mirror, metrics } = deps;
+    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log, metrics };
     const share = sharedValues();
     this.#sandboxes = new Reflector({
       ...reflect, path: sandboxesPath(), trim: (object) => {
@@ -44,7 +48,7 @@ export class InstanceReflectors {
         return storedSandboxOf(object, share);
       },
       report: ({ type, record }) => { if (type === 'put') mirror.putSandbox(record); else mirror.dropSandbox(record.record.id, record.uid); },
-      listed: (revision) => { mirror.listedSandboxes(revision, ({ record, uid }) => this.#sandboxes.get(`${record.poolOwner.namespace}/${podNameOf(record.id)}`)?.uid === uid); },
+      listed: (revision) => mirror.listedSandboxes(revision, ({ record, uid }) => this.#sandboxes.get(`${record.poolOwner.namespace}/${podNameOf(record.id)}`)?.uid === uid),
     });
     this.#pods = new Reflector({
       ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
@@ -53,9 +57,10 @@ export class InstanceReflectors {
         else mirror.dropPod(record);
         if (type === 'gone' || record.vitals.kind === 'gone') deps.podGone(record.uid);
       },
-      listed: (revision) => { mirror.listedPods(revision, ({ namespace, id, uid }) => this.#pods.get(`${namespace}/${podNameOf(id)}`)?.uid === uid); },
+      listed: (revision) => mirror.listedPods(revision, ({ namespace, id, uid }) => this.#pods.get(`${namespace}/${podNameOf(id)}`)?.uid === uid),
     });
     this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, trim: storedNodeOf, report: ({ record }) => { mirror.nodeChanged(record.name); } });
+    this.#nodeLooks = new SharedReads({ clock, read: (name) => this.#nodes.look(`${NODES_PATH}/${encodeURIComponent(name)}`) });
     this.#catchUps = new SharedReads({ clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
   }
 
@@ -74,11 +79,21 @@ export class InstanceReflectors {
     await this.#catchUps.read('');
   }
 
+  /** Whether every change of Pods up to the revision is reported within so many ms. */
+  async podsReached(revision: string, withinMs: number): Promise<boolean> { return await this.#pods.reached(revision, withinMs); }
+
+  /** Reads the node uncached, where the mirror says that it is in trouble; at most one look in 250 ms and node. */
+  async lookAtNode(name: string): Promise<void> {
+    if (this.nodeTrouble(name) !== undefined) await this.#nodeLooks.read(name);
+  }
+
   /** Why the mirror can't be relied on. */
   problems(): readonly string[] {
     return [['sandboxes', this.#sandboxes.stale], ['Pods', this.#pods.stale], ['nodes', this.#nodes.stale]]
       .flatMap(([kind, stale]) => (stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`]));
   }
+
+  reports(): readonly MirrorReport[] { return this.#all.map((reflector) => reflector.report()); }
 
   /** Why what runs on the node can't be relied on. */
   nodeTrouble(name: string): string | undefined {
@@ -90,5 +105,5 @@ export class InstanceReflectors {
     await Promise.all(this.#all.map((reflector) => reflector.stop()));
   }
 
-  get #all(): readonly { start(): void; synced(): Promise<void>; stop(): Promise<void> }[] { return [this.#sandboxes, this.#pods, this.#nodes]; }
+  get #all(): readonly { start(): void; synced(): Promise<void>; stop(): Promise<void>; report(): MirrorReport }[] { return [this.#sandboxes, this.#pods, this.#nodes]; }
 }

@@ -6,7 +6,9 @@ import type { InstanceMirror } from './instance-mirror.ts';
 import { podPath, type StoredPod } from './pod-resource.ts';
 
 export interface PodRemovalDeps {
-  readonly api: ApiClient;
+  /** For what a request waits for. */
+  readonly soon: ApiClient;
+  readonly background: ApiClient;
   readonly mirror: InstanceMirror;
   readonly clock: Clock;
   /** Seconds between the polite and the hard end. */
@@ -30,8 +32,16 @@ export class PodRemoval {
   constructor(deps: PodRemovalDeps) { this.#deps = deps; }
 
   /** Resolves once it is told to end; one that is not there counts as done. */
-  async remove({ namespace, id, uid }: OnePod, graceSeconds = this.#deps.graceSeconds): Promise<void> {
-    const { api, mirror, gone } = this.#deps;
+  async remove(pod: OnePod): Promise<void> { await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds); }
+
+  /** The same, behind what requests wait for. */
+  removeLater(pod: OnePod): void {
+    // Without this the cluster's garbage collection would come to it, later.
+    this.#deps.run('delete a retired Pod', this.#remove(pod, this.#deps.background, this.#deps.graceSeconds));
+  }
+
+  async #remove({ namespace, id, uid }: OnePod, api: ApiClient, graceSeconds: number): Promise<void> {
+    const { mirror, gone } = this.#deps;
     try {
       await api.remove(podPath(namespace, podNameOf(id)), { uid, gracePeriodSeconds: graceSeconds });
       if (graceSeconds > 0) return;
@@ -52,6 +62,6 @@ export class PodRemoval {
   hurry({ namespace, id, uid, endsBy, isForced }: StoredPod): void {
     if (endsBy === undefined || isForced || this.#hurried.has(uid) || this.#deps.clock.now() < endsBy + OVERTIME_MS) return;
     this.#hurried.add(uid);
-    this.#deps.run('end a Pod that outlives its end', this.remove({ namespace, id, uid }, 0).finally(() => { this.#hurried.delete(uid); }));
+    this.#deps.run('end a Pod that outlives its end', this.#remove({ namespace, id, uid }, this.#deps.background, 0).finally(() => { this.#hurried.delete(uid); }));
   }
 }

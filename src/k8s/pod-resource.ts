@@ -1,8 +1,9 @@
 import type { Birth, Vitals } from '../model/sandbox.ts';
 import type { ReadinessProbe } from '../model/readiness-probe.ts';
-import type { ContainerDefinition } from '../model/template.ts';
+import type { ContainerDefinition, VolumeMount } from '../model/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../model/identifiers.ts';
 import { placedProbes } from './probe-places.ts';
+import { pullSecretNameOf } from './pull-secrets.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
 
 export const podsPath = (namespace?: string): string => `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
@@ -29,6 +30,7 @@ export const endpointProbeOf = (annotations: Readonly<Record<string, string>> | 
 /** The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod Security, no service account. */
 export const podOf = ({ record, definition }: Birth, ownerUid: string, settings: PodSettings): object => {
   const { byContainer } = placedProbes(definition);
+  const mounts = definition.volumes ?? [];
   const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) => (endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]]));
   return {
     apiVersion: 'v1',
@@ -46,12 +48,14 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       enableServiceLinks: false,
       terminationGracePeriodSeconds: settings.terminationGraceSeconds,
       securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: definition.containers.map((container) => containerOf(container, byContainer.get(container.name)?.probe)),
+      ...(definition.imagePullSecret ? { imagePullSecrets: [{ name: pullSecretNameOf(definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret) }] } : {}),
+      containers: definition.containers.map((container) => containerOf(container, byContainer.get(container.name)?.probe, mounts)),
+      ...(mounts.length === 0 ? {} : { volumes: volumesOf(mounts) }),
     },
   };
 };
 
-const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | undefined): object => ({
+const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | undefined, mounts: readonly VolumeMount[]): object => ({
   name: container.name,
   image: container.image,
   command: container.given?.command,
@@ -61,13 +65,22 @@ const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | und
   ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
   resources: resourcesOf(container),
   readinessProbe: probe && probeOf(probe),
+  ...(mounts.length === 0 ? {} : { volumeMounts: mounts.map(({ claimName, mountPath, subPath, readOnly }) => ({ name: volumeNameOf(mounts, claimName), mountPath, subPath, readOnly })) }),
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 
-const resourcesOf = ({ cpuCores, memoryBytes }: ContainerDefinition): object => {
-  const amounts = { cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) };
-  return { requests: amounts, limits: amounts };
-};
+const resourcesOf = (container: ContainerDefinition): object =>
+  ({ requests: amountsOf(container.requests ?? container), limits: amountsOf(container) });
+
+const amountsOf = ({ cpuCores, memoryBytes }: { readonly cpuCores: number; readonly memoryBytes: number }): object =>
+  ({ cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) });
+
+/** One for each claim, however often it is mounted. */
+const volumesOf = (mounts: readonly VolumeMount[]): readonly object[] =>
+  [...new Set(mounts.map(({ claimName }) => claimName))].map((claimName) => ({ name: volumeNameOf(mounts, claimName), persistentVolumeClaim: { claimName } }));
+
+/** A claim's name may be longer than that of a volume. */
+const volumeNameOf = (mounts: readonly VolumeMount[], claimName: string): string => `claim-${mounts.findIndex((mount) => mount.claimName === claimName)}`;
 
 const probeOf = ({ action, initialDelayMs, periodMs, timeoutMs, successThreshold, failureThreshold }: ReadinessProbe): object => {
   const seconds = (ms: number): number => Math.ceil(ms / 1_000);
@@ -98,7 +111,7 @@ export interface StoredPod {
   readonly vitals: Vitals;
 }
 
-interface Condition { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }
+interface Condition { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string; readonly lastTransitionTime?: string | null }
 interface Waiting { readonly reason?: string; readonly message?: string }
 interface ContainerStatus {
   readonly name: string;
@@ -137,12 +150,13 @@ const vitalsOf = (status: PodObject['status']): Vitals => {
     case 'Failed': return { kind: 'gone', exitCode: exitCodeOf(status.containerStatuses), reason: endOf(status) };
     case 'Running': {
       const ready = status.conditions?.find(({ type }) => type === 'Ready');
-      if (ready?.status === 'True') return { kind: 'available', startedAt: status.startTime === undefined ? 0 : Date.parse(status.startTime) };
-      return { kind: 'starting', reason: ready?.message ?? 'its readiness probe has not passed' };
+      const since = ready?.lastTransitionTime ? { since: Date.parse(ready.lastTransitionTime) } : {};
+      if (ready?.status === 'True') return { kind: 'available', startedAt: status.startTime === undefined ? 0 : Date.parse(status.startTime), ...since };
+      return { kind: 'starting', reason: ready?.message ?? 'its readiness probe has not passed', ...since };
     }
     default: {
       const reason = pendingReason(status);
-      return reason === undefined ? { kind: 'starting' } : { kind: 'starting', reason };
+      return { kind: 'starting', ...(reason === undefined ? {} : { reason }), ...(unscheduledIn(status) ? { unplaced: true } : {}) };
     }
   }
 };
@@ -169,9 +183,11 @@ const endOf = ({ phase, reason, message, containerStatuses = [] }: NonNullable<P
 const pendingReason = (status: PodObject['status']): string | undefined => {
   const waiting = status?.containerStatuses?.find(({ state }) => state?.waiting && state.waiting.reason !== 'ContainerCreating')?.state?.waiting;
   if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message);
-  const unscheduled = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+  const unscheduled = unscheduledIn(status);
   return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message);
 };
+
+const unscheduledIn = (status: PodObject['status']) => status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
 
 const MOST_TEXT = 300;
 const said = (reason: string, message: string | undefined): string => (message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`);

@@ -1,18 +1,22 @@
 import { z } from 'zod';
 import { DefinitionRefused } from '../contracts/sandbox-driver.ts';
-import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
-import { renderDefinition } from '../model/render-definition.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type CarriedDecision, type PoolRecord, type Unresolved, type UpdateStrategy } from '../model/pool.ts';
+import { POOL_CONDITIONS } from '../model/pool-condition.ts';
+import { sourceHashOf, sourceOf, type PoolSource } from '../model/pool-source.ts';
+import { renderPool, SourceFault, type RenderedPool, type RenderLookups } from '../model/render-pool.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
-import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
-import { updateRevisionOf } from '../model/update-revision.ts';
+import type { InstanceDefinition } from '../model/template.ts';
+import { isBornAsItself, ownerOf } from './born-as.ts';
 import { mendedOf, type Fault, type Resource, type ResourceObject, type Written } from './resource.ts';
 import { FORMAT, POOL_LABEL } from './sandbox-resource.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
-export interface PoolSpec {
-  readonly templateName: string;
+export interface PoolSpec extends PoolSource {
   readonly replicas: number;
+  readonly minReplicas?: number;
+  readonly maxReplicas?: number;
+  /** Absent on objects of earlier versions. */
+  readonly updateStrategy?: UpdateStrategy;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -28,17 +32,23 @@ export const ResolvedPoolSchema = z.object({
   team: z.string().max(63),
   user: z.string().max(63),
   mark: z.string().max(256).optional(),
-  templateVersion: z.string().max(64),
+  env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
+  decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
+  templateVersion: z.string().max(64).optional(),
+  /** Hash of the source that `definition` was rendered from. */
+  renderedFrom: z.string().max(64).optional(),
   definition: z.looseObject({}),
   updateRevision: z.string().max(64),
+  unresolved: z.object({ reason: z.string().max(64), message: z.string().max(4_096), templateVersion: z.string().max(64).optional() }).optional(),
   breaker: z.object({ failures: z.int().min(0), pausedUntil: z.number().min(0), reason: z.string().max(4_096) }),
+  conditions: z.array(z.object({
+    type: z.enum(POOL_CONDITIONS), status: z.enum(['True', 'False']), reason: z.string().max(64), message: z.string().max(4_096), since: z.number().min(0),
+  })).max(POOL_CONDITIONS.length).optional(),
   deleting: z.enum(['none', 'keep-running', 'force']),
 });
 type ResolvedPool = Omit<z.infer<typeof ResolvedPoolSchema>, 'definition'> & { readonly definition: InstanceDefinition };
 
-export interface PoolResourceDeps {
-  /** The template as it is known now. */
-  readonly template: (name: string) => TemplateRecord | undefined;
+export interface PoolResourceDeps extends RenderLookups {
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;
   /** Whose a namespace is; undefined where that can't be told. */
@@ -46,14 +56,9 @@ export interface PoolResourceDeps {
   readonly now: () => number;
 }
 
-export const TEAM_ANNOTATION = 'sandpool.dev/team';
-export const USER_ANNOTATION = 'sandpool.dev/user';
-
-/** Of a pool in a team's namespace that names nobody. */
-const DEFAULT_USER = 'default';
-/** Between our clock and the API server's, at the birth of an object. */
-const BIRTH_TOLERANCE_MS = 60_000;
 const LONGEST_REASON = 4_096;
+/** No hash of any source. */
+const UNRENDERED = 'none';
 
 export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ({
   kind: 'SandboxPool',
@@ -71,56 +76,79 @@ export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ({
   settle: (object) => settled(object, deps),
 });
 
-const written = ({ name, owner, createdAt, mark, replicas, templateName, templateVersion, labels, annotations, definition, updateRevision, breaker, deleting, uid }: Omit<PoolRecord, 'revision'>, bornAt: string): Written => ({
-  labels: { [POOL_LABEL]: uid },
-  spec: { templateName, replicas, labels, annotations } satisfies PoolSpec,
-  resolved: {
-    format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user,
-    ...(mark ? { mark: formatMark(mark) } : {}), templateVersion, definition, updateRevision, breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
-    deleting: deleting === false ? 'none' : deleting,
-  } satisfies ResolvedPool,
-});
+const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written => {
+  const { uid, name, owner, createdAt, mark, env, decided, replicas, minReplicas, maxReplicas, source, updateStrategy, labels, annotations } = record;
+  const { templateVersion, unrendered, unresolved, definition, updateRevision, breaker, conditions, deleting } = record;
+  return {
+    labels: { [POOL_LABEL]: uid },
+    spec: {
+      ...sourceOf(source), replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
+      updateStrategy, labels, annotations,
+    } satisfies PoolSpec,
+    resolved: {
+      format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user,
+      ...(mark ? { mark: formatMark(mark) } : {}), ...(env ? { env } : {}), ...(decided ? { decided } : {}), ...(templateVersion === undefined ? {} : { templateVersion }),
+      renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source), definition, updateRevision, breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
+      ...(unresolved ? { unresolved: { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) } } : {}),
+      ...(conditions ? { conditions: [...conditions] } : {}),
+      deleting: deleting === false ? 'none' : deleting,
+    } satisfies ResolvedPool,
+  };
+};
 
 const recordOf = ({ metadata, spec: given }: ResourceObject, resolved: ResolvedPool): PoolRecord => {
-  const spec = given as PoolSpec;
+  const stated = statedIn(given as PoolSpec);
   const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
   const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
   return {
     uid: resolved.uid, revision: metadata.resourceVersion, name: metadata.name,
-    owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user }, createdAt: Date.parse(resolved.createdAt), ...(mark ? { mark } : {}),
-    replicas: spec.replicas, templateName: spec.templateName, templateVersion: resolved.templateVersion, labels: spec.labels ?? {}, annotations: spec.annotations ?? {},
-    definition: resolved.definition, updateRevision: resolved.updateRevision, breaker: resolved.breaker,
+    owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user }, createdAt: Date.parse(resolved.createdAt), ...(mark ? { mark } : {}), ...(resolved.env ? { env: resolved.env } : {}),
+    ...(resolved.decided ? { decided: decidedIn(resolved.decided) } : {}),
+    ...stated, ...(isRendered(stated.source, resolved) ? {} : { unrendered: true }), ...(resolved.templateVersion === undefined ? {} : { templateVersion: resolved.templateVersion }),
+    definition: resolved.definition, updateRevision: resolved.updateRevision, breaker: resolved.breaker, ...(resolved.unresolved ? { unresolved: unresolvedIn(resolved.unresolved) } : {}), ...(resolved.conditions ? { conditions: resolved.conditions } : {}),
     // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
     deleting: metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
   };
 };
 
-const isBornAsItself = ({ metadata }: ResourceObject, { uid, bornAs, bornAt }: ResolvedPool): boolean =>
-  bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
-  (uid === metadata.uid || Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS);
+const decidedIn = ({ id, sparesMs }: NonNullable<ResolvedPool['decided']>): CarriedDecision => ({ id, ...(sparesMs === undefined ? {} : { sparesMs }) });
 
-const settled = ({ metadata, spec: given }: ResourceObject, { template: templateOf, check, teamOf }: PoolResourceDeps): Written | Fault => {
-  const spec = given as PoolSpec;
-  const namespace = metadata.namespace ?? '';
-  const team = metadata.annotations?.[TEAM_ANNOTATION] ?? teamOf(namespace);
-  if (team === undefined) return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's; name one in the annotation ${TEAM_ANNOTATION}` };
-  const user = metadata.annotations?.[USER_ANNOTATION] ?? DEFAULT_USER;
-  for (const [annotation, value] of [[TEAM_ANNOTATION, team], [USER_ANNOTATION, user]] as const) {
-    if (!isDnsLabel(value)) return { reason: 'OwnerInvalid', message: `${annotation} ${DNS_LABEL_FORM}` };
-  }
-  const template = templateOf(spec.templateName);
-  if (!template) return { reason: 'TemplateNotFound', message: `spec.templateName: there is no usable template ${spec.templateName}` };
-  const definition = renderDefinition(template.document);
-  try {
-    check(definition);
-  } catch (error) {
-    if (error instanceof DefinitionRefused) return { reason: 'DefinitionRefused', message: error.message };
-    throw error;
-  }
+const unresolvedIn = ({ reason, message, templateVersion }: NonNullable<ResolvedPool['unresolved']>): Unresolved =>
+  ({ reason, message, ...(templateVersion === undefined ? {} : { templateVersion }) });
+
+/** An object of an earlier version names a template and nothing else, and that was not to be changed. */
+const isRendered = (source: PoolSource, { renderedFrom }: ResolvedPool): boolean =>
+  (renderedFrom === undefined ? Object.keys(source).every((field) => field === 'templateName') : renderedFrom === sourceHashOf(source));
+
+type Stated = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas' | 'source' | 'updateStrategy' | 'labels' | 'annotations'>;
+
+/** What the owner says. */
+const statedIn = ({ replicas, minReplicas, maxReplicas, updateStrategy, labels = {}, annotations = {}, ...source }: PoolSpec): Stated => ({
+  replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  source: sourceOf(source), updateStrategy: updateStrategy ?? DEFAULT_UPDATE_STRATEGY, labels, annotations,
+});
+
+const settled = (object: ResourceObject, deps: PoolResourceDeps): Written | Fault => {
+  const owner = ownerOf(object, deps.teamOf);
+  if ('reason' in owner) return owner;
+  const { metadata, spec } = object;
+  const stated = statedIn(spec as PoolSpec);
+  const rendered = renderedOf(stated.source, deps);
+  if ('reason' in rendered) return rendered;
   const createdAt = Date.parse(metadata.creationTimestamp);
   return written({
-    uid: metadata.uid, name: metadata.name, owner: { namespace, team, user }, createdAt, replicas: spec.replicas, templateName: spec.templateName,
-    templateVersion: template.version, labels: spec.labels ?? {}, annotations: spec.annotations ?? {}, definition, updateRevision: updateRevisionOf(definition),
-    breaker: CLOSED_BREAKER, deleting: false,
+    uid: metadata.uid, name: metadata.name, owner, createdAt, ...stated, ...rendered, breaker: CLOSED_BREAKER, deleting: false,
   }, new Date(createdAt).toISOString());
+};
+
+const renderedOf = (source: PoolSource, deps: PoolResourceDeps): RenderedPool | Fault => {
+  try {
+    const rendered = renderPool(source, deps);
+    deps.check(rendered.definition);
+    return rendered;
+  } catch (error) {
+    if (error instanceof DefinitionRefused) return { reason: 'DefinitionRefused', message: error.message };
+    if (error instanceof SourceFault) return { reason: error.field === 'templateName' ? 'TemplateNotFound' : 'SourceInvalid', message: `spec.${error.message}` };
+    throw error;
+  }
 };

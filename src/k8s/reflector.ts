@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { MirrorReport } from '../contracts/mirror-report.ts';
 import type { ApiClient, WatchEvent } from './api-client.ts';
-import { ApiRefused, ApiUnreachable } from './api-errors.ts';
-import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
+import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
+import { identityOf, listPageOf, resourceVersionOf, type ListPage } from './api-objects.ts';
 import { ReflectedObjects, type ReflectedObjectsDeps } from './reflected-objects.ts';
 import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
 import { versionsNow } from './versions-now.ts';
 
 export interface ReflectorDeps<T> extends ReflectedObjectsDeps<T> {
-  /** For lists. */
-  readonly api: ApiClient;
+  readonly api: Pick<ApiClient, 'list' | 'get'>;
   /** For the watch, on a connection of its own. */
   readonly watches: ApiClient;
   readonly labelSelector?: string;
@@ -18,10 +19,11 @@ export interface ReflectorDeps<T> extends ReflectedObjectsDeps<T> {
   /** Objects of a collection that is compared to catch up with it. */
   readonly mostCompared?: number;
   readonly timings?: Partial<ReflectorTimings>;
-  /** After a list was reported: what stood at the revision is what `get` gives now, and nothing else. */
-  readonly listed?: (revision: string) => void;
+  /** After a list was reported: what stood at the revision is what `get` gives now, and nothing else. Waited for. */
+  readonly listed?: (revision: string) => Promise<void>;
   /** From 0 up to 1. */
   readonly random?: () => number;
+  readonly metrics?: Metrics | undefined;
 }
 
 export interface ReflectorTimings {
@@ -79,6 +81,9 @@ export class Reflector<T> {
       this.#endFirstPass = (failure) => { if (failure) reject(failure); else resolve(); };
     });
     this.#firstPass.catch(() => undefined); // whoever waits for it hears of it
+    const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
+    deps.metrics?.read('sandpool_mirror_silence_seconds', () => (this.#revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }]));
+    deps.metrics?.read('sandpool_mirror_restarts_total', () => [{ labels, value: this.counters.restarts }]);
   }
 
   start(): void {
@@ -106,6 +111,13 @@ export class Reflector<T> {
   get revision(): string { return this.#revision; }
 
   get size(): number { return this.#objects.size; }
+
+  /** How it stands, for whoever looks inside. */
+  report(): MirrorReport {
+    const { path } = this.#deps;
+    const heard = this.#heardAt === Number.NEGATIVE_INFINITY ? {} : { silentMs: Math.round(performance.now() - this.#heardAt) };
+    return { name: path.slice(path.lastIndexOf('/') + 1), objects: this.size, revision: this.#revision, ...heard, ...(this.stale === undefined ? {} : { stale: this.stale }), ...this.counters };
+  }
 
   get(key: string): T | undefined { return this.#objects.get(key); }
 
@@ -136,8 +148,19 @@ export class Reflector<T> {
     await this.#until(hasShown, { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: PATIENCE_MS });
   }
 
-  /** Looked at after each change. After `patienceMs` the API server is made to send a bookmark. */
-  async #until(isSo: () => boolean, { what, deadlineMs, patienceMs }: { readonly what: string; readonly deadlineMs: number; readonly patienceMs: number }): Promise<void> {
+  /** Whether every change up to the revision is reported within so many ms; the API server is not made to hurry. */
+  async reached(revision: string, withinMs: number): Promise<boolean> {
+    return await this.#until(() => this.#hasReached(revision), { what: `revision ${revision}`, deadlineMs: withinMs }).then(() => true, () => false);
+  }
+
+  /** Reads one object uncached and reports what it says, if it says anything newer. Rejects as the API server does; 404 tells nothing. */
+  async look(path: string): Promise<void> {
+    const object = await this.#deps.api.get(path).catch(notFound);
+    if (object !== undefined && this.#isNews(object)) this.#objects.put(object);
+  }
+
+  /** Looked at after each change. After `patienceMs`, if given, the API server is made to send a bookmark. */
+  async #until(isSo: () => boolean, { what, deadlineMs, patienceMs }: { readonly what: string; readonly deadlineMs: number; readonly patienceMs?: number }): Promise<void> {
     if (isSo()) return;
     await new Promise<void>((resolve, reject) => {
       const end = (failure?: Error): void => {
@@ -150,7 +173,7 @@ export class Reflector<T> {
       const waiter: Waiter = { isSo, end, isHurried: false };
       const timer = setTimeout(() => { end(new ApiUnreachable(`${this.#deps.path}: ${what} not reached within the deadline`)); }, deadlineMs);
       // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
-      const impatience = setTimeout(() => {
+      const impatience = patienceMs === undefined ? undefined : setTimeout(() => {
         waiter.isHurried = true;
         if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
       }, patienceMs);
@@ -197,17 +220,21 @@ export class Reflector<T> {
     const slices = new Slices(SLICE_MS);
     const missing = new Set(this.#objects.keys());
     const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
-    for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-      const answer = await api.list(path, { ...query, ...(next === undefined ? {} : { continue: next }) }, { deadlineMs: this.#timings.pageDeadlineMs });
-      const page = listPageOf(answer);
+    const read = async (next?: string): Promise<ListPage> =>
+      listPageOf(await api.list(path, { ...query, ...(next === undefined ? {} : { continue: next }) }, { deadlineMs: this.#timings.pageDeadlineMs }));
+    for (let reading = read(); ;) {
+      const { items, next, resourceVersion } = await reading;
+      if (next !== undefined) {
+        reading = read(next); // on its way while this one is taken in
+        reading.catch(() => undefined); // heard of in its turn
+      }
       await slices.next();
-      for (const object of page.items) {
+      for (const object of items) {
         if (this.#stopped.signal.aborted) return;
         missing.delete(this.#objects.put(object));
         if (slices.usedUp) await slices.next();
       }
-      next = page.next;
-      if (next === undefined) await this.#complete(page.resourceVersion, missing, slices);
+      if (next === undefined) return await this.#complete(resourceVersion, missing, slices);
     }
   }
 
@@ -216,7 +243,7 @@ export class Reflector<T> {
       this.#objects.drop(key);
       if (slices.usedUp) await slices.next();
     }
-    this.#deps.listed?.(resourceVersion);
+    await this.#deps.listed?.(resourceVersion);
     this.#listDue = false;
     this.#heard();
     this.#advance(resourceVersion);
@@ -261,10 +288,17 @@ export class Reflector<T> {
     if (type !== 'BOOKMARK') {
       this.counters.events += 1;
       if (type === 'DELETED') this.#objects.drop(identityOf(object).key, object);
-      else this.#objects.put(object);
+      else if (this.#isNews(object)) this.#objects.put(object);
     }
     this.#heard();
     this.#advance(revision);
+  }
+
+  /** A watch that was cut short tells once more what a look has shown since. */
+  #isNews(object: unknown): boolean {
+    const { key, resourceVersion } = identityOf(object);
+    const known = this.#objects.versionOf(key);
+    return known === undefined || compareVersions(resourceVersion, known) > 0;
   }
 
   #heard(): void { this.#heardAt = performance.now(); }

@@ -1,10 +1,12 @@
 import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { MirrorReport } from '../contracts/mirror-report.ts';
 import { RecordExists, type RecordChange, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { Revision } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { ApiClient, ApiServer, ListQuery } from './api-client.ts';
-import { ApiRefused, ApiUnreachable, isRefused, NotSent } from './api-errors.ts';
+import { asRefusal, isRefused } from './api-errors.ts';
 import { listPageOf } from './api-objects.ts';
 import { Reflector } from './reflector.ts';
 import { API_VERSION, collectionPath, objectPath, overwritten, type Reading, type Resource, type ResourceObject } from './resource.ts';
@@ -14,6 +16,7 @@ export interface ResourceRecordsDeps<T> {
   readonly api: ApiServer;
   readonly resource: Resource<T>;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** Of the API server. */
   readonly now: () => number;
   /** Told, before anybody hears of it otherwise, that an object of a later format is there. */
@@ -39,7 +42,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #tooNew = new Map<string, number>();
   readonly #outdated: (why: string) => void;
 
-  constructor({ api, resource, log, now, outdated }: ResourceRecordsDeps<T>) {
+  constructor({ api, resource, log, metrics, now, outdated }: ResourceRecordsDeps<T>) {
     this.#outdated = outdated;
     this.#resource = resource;
     this.#log = log;
@@ -47,7 +50,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     const background = api.lane('background');
     this.#settler = new Settler({ api: background, resource, log, now });
     this.#reflector = new Reflector<Reading<T>>({
-      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log,
+      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log, metrics,
       trim: (object) => resource.read(object as ResourceObject),
       report: ({ type, key, record }) => { this.#learn(key, type === 'put' ? record : undefined); },
     });
@@ -128,6 +131,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   /** What was wrong before may be right now. */
   lookAgain(): void { this.#settler.lookAgain(); }
 
+  report(): MirrorReport { return this.#reflector.report(); }
+
   /** Why this replica must not be relied on. */
   get problems(): readonly string[] {
     const { stale } = this.#reflector;
@@ -197,11 +202,3 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     }
   }
 }
-
-/** What a client may repeat later; anything else is passed on. */
-const asRefusal = (error: unknown): unknown => {
-  if (error instanceof NotSent || error instanceof ApiUnreachable) return unavailable('the Kubernetes API server can not be reached');
-  if (error instanceof ApiRefused && error.status === 403) return unavailable(`the daemon may not do this: ${error.message}`);
-  if (error instanceof ApiRefused && (error.status === 429 || error.status >= 500)) return unavailable('the Kubernetes API server is overloaded');
-  return error;
-};

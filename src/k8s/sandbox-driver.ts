@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { MirrorReport } from '../contracts/mirror-report.ts';
 import {
   DefinitionRefused, InstanceGone, LeaseLost, LogsGone, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
@@ -28,6 +30,7 @@ export interface KubernetesDriverDeps {
   readonly pods: PodSettings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** Told that a record of a later format is there: then this replica must lead nothing. */
   readonly outdated: (why: string) => void;
 }
@@ -68,15 +71,20 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#births = new Births({ api: this.#background, calm: () => deps.api.calm('claims'), mirror: this.#mirror, pods: deps.pods });
     this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
-      api: this.#soon, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
+      soon: this.#soon, background: this.#background, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
       gone: (uid) => { deps.streams.gone(uid); }, run: (work, running) => { this.#run(work, running); },
     });
-    this.#idle = new IdleLook({ api: this.#soon, clock: deps.clock, mirror: this.#mirror, read: (stored) => this.#factOf(stored) });
+    this.#idle = new IdleLook({
+      api: this.#soon, clock: deps.clock, mirror: this.#mirror, read: (stored) => this.#factOf(stored),
+      podsReached: (revision, withinMs) => this.#reflectors.podsReached(revision, withinMs), lookAtNode: (name) => this.#reflectors.lookAtNode(name),
+    });
   }
 
   describe(): DriverDescription {
-    return { isolation: 'pod', warnings: [], problems: this.#reflectors.problems() };
+    return { isolation: 'pod', warnings: [], problems: this.#reflectors.problems(), work: { looks: this.#looking.size } };
   }
+
+  reflectors(): readonly MirrorReport[] { return this.#reflectors.reports(); }
 
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
     this.#report = report;
@@ -132,8 +140,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     }
     const pod = this.#mirror.pod(id);
     this.#mirror.dropSandbox(id, known.uid);
-    // Without this the cluster's garbage collection would come to it, later.
-    if (pod) this.#run('delete a retired Pod', this.#removal.remove(pod));
+    if (pod) this.#removal.removeLater(pod);
   }
 
   /** The end of its Pod is the durable note, and says `deleted`; another reason is written into the record before. */

@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DefinitionRefused } from '../contracts/sandbox-driver.ts';
+import { contentHash } from '../model/content-hash.ts';
 import { renderDefinition } from '../model/render-definition.ts';
-import { SandboxTemplateSchema, type InstanceDefinition, type SandboxTemplateDocument, type TemplateRecord } from '../model/template.ts';
+import { SandboxTemplateSchema, type InstanceDefinition, type SandboxTemplateDocument, type TemplateRecord, type TemplateSpec } from '../model/template.ts';
+import { keptOf, MOST_VERSIONS, versionOf } from '../model/template-versions.ts';
 import { API_VERSION, mendedOf, type Fault, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from './sandbox-resource.ts';
 
@@ -12,6 +13,9 @@ export const ResolvedTemplateSchema = z.object({
   version: z.string().regex(/^[0-9]{1,15}$/),
   createdAt: z.iso.datetime(),
   specHash: z.string().max(64),
+  sourceHash: z.string().max(64).optional(),
+  /** The newest first, this one too: after an edit by hand it is the only copy of what was before. */
+  versions: z.array(z.object({ version: z.string().regex(/^[0-9]{1,15}$/), spec: z.string() })).max(MOST_VERSIONS).optional(),
 });
 type ResolvedTemplate = z.infer<typeof ResolvedTemplateSchema>;
 
@@ -21,21 +25,25 @@ export const templateResource = ({ check }: { readonly check: (definition: Insta
   plural: 'sandboxtemplates',
   place: ({ name }) => ({ name }),
   find: (name) => ({ name }),
-  write: ({ document: { spec }, version, createdAt }) => ({ spec, resolved: resolvedOf(spec, version, new Date(createdAt).toISOString()) }),
+  write: (record) => ({ spec: record.document.spec, resolved: resolvedOf(record, new Date(record.createdAt).toISOString()) }),
   read: (object) => {
     const { metadata, resolved: given } = object;
     const resolved = given as ResolvedTemplate | undefined;
     if (resolved && resolved.format > FORMAT) return { kind: 'too-new', format: resolved.format };
     const document = documentOf(object, check);
     if ('reason' in document) return { kind: 'wrong', object, fault: document };
-    if (resolved?.specHash !== hashOf(document.spec)) return { kind: 'unsettled', object };
-    const record = { name: metadata.name, revision: metadata.resourceVersion, version: resolved.version, createdAt: Date.parse(resolved.createdAt), document };
+    if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'unsettled', object };
+    const { version, createdAt, sourceHash, versions: [, ...earlier] = [] } = resolved;
+    const record = {
+      name: metadata.name, revision: metadata.resourceVersion, version, createdAt: Date.parse(createdAt), document,
+      ...(sourceHash === undefined ? {} : { sourceHash }), ...(earlier.length > 0 ? { earlier } : {}),
+    };
     return { kind: 'record', record, ...mendedOf(object) };
   },
   settle: (object) => {
-    const known = object.resolved as ResolvedTemplate | undefined;
-    const spec = object.spec as SandboxTemplateDocument['spec'];
-    return { spec, resolved: resolvedOf(spec, String(Number(known?.version ?? 0) + 1), known?.createdAt ?? object.metadata.creationTimestamp) };
+    const { version = '0', createdAt = object.metadata.creationTimestamp, sourceHash, versions = [] } = (object.resolved ?? {}) as Partial<ResolvedTemplate>;
+    const spec = object.spec as TemplateSpec;
+    return { spec, resolved: resolvedOf({ document: { spec }, version: String(Number(version) + 1), sourceHash, earlier: versions }, createdAt) };
   },
 });
 
@@ -48,7 +56,7 @@ const documentOf = ({ metadata: { name }, spec }: ResourceObject, check: (defini
     return { reason: 'Invalid', message: faults.join('; ').slice(0, LONGEST_MESSAGE) };
   }
   try {
-    check(renderDefinition(parsed.data));
+    check(renderDefinition(parsed.data.spec));
   } catch (error) {
     if (error instanceof DefinitionRefused) return { reason: 'DefinitionRefused', message: error.message.slice(0, LONGEST_MESSAGE) };
     throw error;
@@ -56,14 +64,12 @@ const documentOf = ({ metadata: { name }, spec }: ResourceObject, check: (defini
   return parsed.data;
 };
 
-const resolvedOf = (spec: SandboxTemplateDocument['spec'], version: string, createdAt: string): ResolvedTemplate =>
-  ({ format: FORMAT, version, createdAt, specHash: hashOf(spec) });
+interface Told extends Pick<TemplateRecord, 'version' | 'earlier'> {
+  readonly document: { readonly spec: TemplateSpec };
+  readonly sourceHash?: string | undefined;
+}
 
-/** The same for the same content, in whatever order the API server gives it back. */
-const hashOf = (spec: unknown): string => createHash('sha256').update(JSON.stringify(inOrder(spec))).digest('hex').slice(0, 32);
-
-const inOrder = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(inOrder);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, part]) => [name, inOrder(part)]));
-};
+const resolvedOf = ({ document: { spec }, version, sourceHash, earlier = [] }: Told, createdAt: string): ResolvedTemplate => ({
+  format: FORMAT, version, createdAt, specHash: contentHash(spec), ...(sourceHash === undefined ? {} : { sourceHash }),
+  versions: [versionOf(version, spec), ...keptOf(earlier)],
+});

@@ -1,6 +1,7 @@
-import type { QuotaResource, UsageRecords } from '../contracts/coordination.ts';
+import type { UsageRecords } from '../contracts/coordination.ts';
 import type { Records } from '../contracts/record-store.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import type { QuotaResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { ApiClient } from './api-client.ts';
 import { listPageOf } from './api-objects.ts';

@@ -12,7 +12,7 @@ export interface VersionsNow {
 const PAGE = 500;
 
 /** Lists a collection uncached, nothing but the metadata of its objects. */
-export const versionsNow = async (api: ApiClient, { path, labelSelector }: { readonly path: string; readonly labelSelector?: string }, deadlineMs: number): Promise<VersionsNow> => {
+export const versionsNow = async (api: Pick<ApiClient, 'list'>, { path, labelSelector }: { readonly path: string; readonly labelSelector?: string }, deadlineMs: number): Promise<VersionsNow> => {
   const versions = new Map<string, string>();
   const until = performance.now() + deadlineMs;
   const query = { limit: PAGE, ...(labelSelector === undefined ? {} : { labelSelector }) };

@@ -41,7 +41,7 @@ export interface ScalePlan {
 
 /**
  * How many to launch and how many of the unclaimed to retire, so that what is present comes to `replicas` and never goes
- * above it. While the breaker pauses nothing is launched; after its pause one is, until that one has started.
+ * above it, those counted that are being retired. While the breaker pauses nothing is launched; after its pause one is, until that one has started.
  */
 export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   const bucket = refilled(input.bucket, input.now, policy.refill);
@@ -50,11 +50,12 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   if (missing < 0) return { launch: 0, retire: Math.min(-missing, unclaimedOf(input.counts)), bucket, wakeAt: undefined };
   if (missing === 0) return { launch: 0, retire: 0, bucket, wakeAt: undefined };
   const starting = input.counts.starting + input.ordered;
+  const launchable = missing - input.counts.retiring;
   const { failures, pausedUntil } = input.breaker;
   if (pausedUntil > input.now) return { launch: 0, retire: 0, bucket, wakeAt: pausedUntil };
   const room = failures >= policy.breaker.failures ? 1 - starting : policy.refill.inFlight - starting;
-  const launch = Math.max(0, Math.min(missing, room, Math.floor(bucket.tokens)));
-  const waitsForTokens = launch < Math.min(missing, room);
+  const launch = Math.max(0, Math.min(launchable, room, Math.floor(bucket.tokens)));
+  const waitsForTokens = launch < Math.min(launchable, room);
   return {
     launch,
     retire: 0,
@@ -86,14 +87,18 @@ export interface PhaseInput {
   readonly breaker: BreakerStatus;
   /** It has once had all that it should. */
   readonly filledOnce: boolean;
+  /** Unclaimed instances of older revisions are being replaced, or should be. */
+  readonly rolling: boolean;
 }
 
-/** The pool's phase on the wire. A tripped breaker that keeps it from having all it should shows Degraded while something is usable, Failed while nothing is. */
+/** The pool's phase on the wire. A tripped breaker that keeps it from having what it should shows Degraded while something is usable, Failed while nothing is. */
 export const phaseOf = (input: PhaseInput, policy: PoolPolicy): PoolPhase => {
   if (input.record.deleting !== false) return 'Deleting';
-  const settled = input.counts.starting + input.ordered === 0 &&
+  const tripped = input.breaker.failures >= policy.breaker.failures;
+  if (input.rolling && !tripped) return 'Updating';
+  const settled = !input.rolling && input.counts.starting + input.ordered === 0 &&
     presentOf(input.counts, input.ordered, policy.replicaSemantics) === input.record.replicas;
   if (settled) return input.counts.unavailable > 0 ? 'Degraded' : 'Ready';
-  if (input.breaker.failures >= policy.breaker.failures) return input.counts.idle + input.counts.running > 0 ? 'Degraded' : 'Failed';
+  if (tripped) return input.counts.idle + input.counts.running > 0 ? 'Degraded' : 'Failed';
   return input.filledOnce ? 'Scaling' : 'Pending';
 };

@@ -1,53 +1,20 @@
 import { assign, emit, enqueueActions, setup } from 'xstate';
-import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus, type PoolCounts, type PoolRecord } from '../model/pool.ts';
-import { afterDeferral, afterFailure, planScale, presentOf, unclaimedOf, type PoolPolicy, type ScalePlan, type TokenBucket } from './pool-arithmetic.ts';
-
-/** `counts`: the instances that are there already, for an actor that is rebuilt. */
-export interface PoolInput { readonly record: PoolRecord; readonly policy: PoolPolicy; readonly now: number; readonly counts?: PoolCounts }
-
-/** `from` and `to` are where an instance of the pool counted before and counts now; absent: nowhere. */
-export type PoolEvent =
-  | { readonly type: 'LEAD'; readonly now: number }
-  | { readonly type: 'FOLLOW' }
-  | { readonly type: 'RECORD'; readonly record: PoolRecord; readonly now: number }
-  | { readonly type: 'INSTANCE_MOVED'; readonly from: keyof PoolCounts | undefined; readonly to: keyof PoolCounts | undefined; readonly ordered: boolean; readonly now: number }
-  | { readonly type: 'INSTANCE_STARTED'; readonly now: number }
-  | { readonly type: 'START_FAILED'; readonly reason: string; readonly now: number }
-  /** There is no place for an instance now: none is launched for a while. */
-  | { readonly type: 'START_DEFERRED'; readonly reason: string; readonly now: number }
-  /** The supervisor couldn't order these launches after all. */
-  | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
-  | { readonly type: 'REMOVED' }
-  | { readonly type: 'REMOVE_UNSETTLED'; readonly now: number }
-  | { readonly type: 'DEADLINE'; readonly now: number };
-
-export type PoolIntent =
-  | { readonly type: 'launch'; readonly count: number }
-  /** Retire unclaimed instances while `surplusOf` the pool is above zero: starting ones first, then the longest idle. */
-  | { readonly type: 'trim' }
-  | { readonly type: 'end-running' }
-  | { readonly type: 'save-breaker'; readonly breaker: BreakerStatus }
-  | { readonly type: 'remove' };
-
-export interface PoolContext {
-  readonly record: PoolRecord;
-  readonly policy: PoolPolicy;
-  readonly counts: PoolCounts;
-  readonly ordered: number;
-  readonly bucket: TokenBucket;
-  readonly breaker: BreakerStatus;
-  readonly leading: boolean;
-  readonly filledOnce: boolean;
-  readonly deadline: number | undefined;
-}
+import { CLOSED_BREAKER, NO_INSTANCES, type PoolCounts, type PoolRecord } from '../model/pool.ts';
+import { runsTheSame } from '../model/update-revision.ts';
+import { afterDeferral, afterFailure, unclaimedOf } from './pool-arithmetic.ts';
+import { firstConditions } from './pool-conditions.ts';
+import { decisionOf, isTripped, provenIn, shortageOf } from './pool-decisions.ts';
+import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from './pool-events.ts';
+import { STEADY_MS } from './sandbox-arithmetic.ts';
 
 const REMOVE_RETRY_MS = 1_000;
+const PROOF_MS = STEADY_MS + 1_000;
 
 /**
- * One pool, in parallel regions: lifecycle (pending, active, deleting, removed), scale (settled, short, surplus) and
- * breaker (closed, open). It counts its instances as they move, and asks for launches and retirements so that what is
- * present comes to `replicas` and never above. Only while it leads does it decide; running instances are never retired,
- * and are ended only by a deletion with `force`.
+ * One pool, in parallel regions: lifecycle (pending, active, deleting, removed), scale (settled, short, surplus), breaker
+ * (closed, open) and rollout (current, progressing, blocked). It asks for launches and retirements so that what is present
+ * comes to `replicas` and never above, and what is unclaimed to the record's revision. Only while it leads does it decide;
+ * running instances are never retired, and are ended only by a deletion with `force`.
  */
 export const poolMachine = setup({
   types: {
@@ -60,51 +27,71 @@ export const poolMachine = setup({
     filled: ({ context }) => context.filledOnce,
     deleting: ({ context }) => context.record.deleting !== false,
     empty: ({ context }) => context.leading && unclaimedOf(context.counts) + context.ordered === 0 &&
-      (context.record.deleting !== 'force' || context.counts.running + context.counts.stopping === 0),
-    short: ({ context }) => shortage(context) > 0,
-    surplus: ({ context }) => shortage(context) < 0,
-    exact: ({ context }) => shortage(context) === 0,
-    tripped: ({ context }) => context.breaker.failures >= context.policy.breaker.failures,
-    mended: ({ context }) => context.breaker.failures < context.policy.breaker.failures,
+      (context.record.deleting !== 'force' || context.counts.running + context.counts.stopping + context.counts.retiring === 0),
+    short: ({ context }) => shortageOf(context) > 0,
+    surplus: ({ context }) => shortageOf(context) < 0,
+    exact: ({ context }) => shortageOf(context) === 0,
+    tripped: ({ context }) => isTripped(context),
+    mended: ({ context }) => !isTripped(context),
+    rolling: ({ context }) => context.rolling,
+    rolledOut: ({ context }) => !context.rolling,
     following: ({ context }) => !context.leading,
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
   },
   actions: {
-    lead: assign({ leading: true }),
+    lead: assign(({ context }) => ({ leading: true, conditions: context.record.conditions ?? context.conditions })),
     // What was ordered and has not appeared is dropped with the lease.
     follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
-    // Deletion stays: a record that doesn't know of it is an older one.
-    keepRecord: assign(({ context, event }) =>
-      event.type === 'RECORD' && (context.record.deleting === false || event.record.deleting !== false)
-        ? { record: event.record, ...(context.leading ? {} : { breaker: event.record.breaker }) } : {}),
+    // Deletion stays: a record that doesn't know of it is an older one. Another revision has not failed yet.
+    keepRecord: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'RECORD' || (context.record.deleting !== false && event.record.deleting === false)) return;
+      const { record, updated, now } = event;
+      const renewed = record.updateRevision !== context.record.updateRevision;
+      enqueue.assign({ record, updated, ...(renewed ? proofOf(context, record, { updated, now }) : {}), ...(!context.leading ? followedBreaker(context, record, now) : renewed ? { breaker: CLOSED_BREAKER } : {}) });
+      if (context.leading && renewed && record.breaker.pausedUntil > 0) enqueue.emit({ type: 'save-breaker', breaker: CLOSED_BREAKER, revision: record.updateRevision });
+    }),
     // All of one move in a single step: it happens several times in each instance's life.
     count: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_MOVED') return;
-      const moved = { ...context, ...counted(context, event) };
-      const plan = planOf(moved, event.now);
-      enqueue.assign({ ...counted(context, event), filledOnce: moved.filledOnce || isFilled(moved), ...(plan ? changeBy(plan, moved) : {}) });
-      for (const intent of [...intentsOf(plan), ...endingOf(moved)]) enqueue.emit(intent);
+      const { tallied, now } = event;
+      const proof = provenIn(context, now);
+      const awaited = tallied.updated.idle > context.updated.idle && (isTripped(context) || !proof.proven);
+      const known = {
+        ...tallied, ...proof, ordered: event.ordered ? Math.max(0, context.ordered - 1) : context.ordered, provenAt: awaited ? now + PROOF_MS : context.provenAt,
+      };
+      const moved = { ...context, ...known };
+      const { change, intents } = decisionOf(moved, now);
+      enqueue.assign({ ...known, ...change });
+      for (const intent of [...intents, ...endingOf(moved)]) enqueue.emit(intent);
     }),
     dropOrdered: assign(({ context, event }) => event.type === 'LAUNCHES_DROPPED' ? { ordered: Math.max(0, context.ordered - event.count) } : {}),
-    noteFilled: assign(({ context }) => ({ filledOnce: context.filledOnce || isFilled(context) })),
-    noteStarted: enqueueActions(({ context, enqueue }) => {
+    // That an older revision starts, or no longer does, says nothing of this one.
+    noteStarted: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'INSTANCE_STARTED' || event.revision !== context.record.updateRevision) return;
+      enqueue.assign({ proven: true, lived: context.record.definition });
       if (context.breaker.failures === 0 && context.breaker.pausedUntil === 0) return;
       const wasTripped = context.breaker.pausedUntil > 0;
       enqueue.assign({ breaker: CLOSED_BREAKER });
-      if (wasTripped && context.leading) enqueue.emit({ type: 'save-breaker', breaker: CLOSED_BREAKER });
+      if (wasTripped && context.leading) enqueue.emit({ type: 'save-breaker', breaker: CLOSED_BREAKER, revision: event.revision });
     }),
     noteFailure: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'START_FAILED') return;
+      if (event.type !== 'START_FAILED' || event.revision !== context.record.updateRevision) return;
       const breaker = afterFailure(context.breaker, event.reason, event.now, context.policy.breaker);
-      enqueue.assign({ breaker });
-      if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker });
+      enqueue.assign({ breaker, failedAt: event.now });
+      if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker, revision: event.revision });
     }),
-    noteDeferral: assign(({ context, event }) => (event.type === 'START_DEFERRED' ? { breaker: afterDeferral(context.breaker, event.reason, event.now, context.policy.breaker) } : {})),
-    plan: enqueueActions(({ context, event, enqueue }) => {
-      const plan = 'now' in event ? planOf(context, event.now) : undefined;
-      if (!plan) return;
-      enqueue.assign(changeBy(plan, context));
-      for (const intent of intentsOf(plan)) enqueue.emit(intent);
+    noteDeferral: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'START_DEFERRED') return;
+      const breaker = afterDeferral(context.breaker, event.reason, event.now, context.policy.breaker);
+      enqueue.assign({ breaker, failedAt: event.now });
+      // Of those that come together one is told.
+      if (context.leading && context.breaker.pausedUntil <= event.now) enqueue.emit({ type: 'save-breaker', breaker, revision: context.record.updateRevision });
+    }),
+    decide: enqueueActions(({ context, event, enqueue }) => {
+      if (!('now' in event)) return;
+      const { change, intents } = decisionOf(context, event.now);
+      enqueue.assign(change);
+      for (const intent of intents) enqueue.emit(intent);
     }),
     endRunning: enqueueActions(({ context, enqueue }) => {
       for (const intent of endingOf(context)) enqueue.emit(intent);
@@ -116,21 +103,23 @@ export const poolMachine = setup({
 }).createMachine({
   id: 'pool',
   type: 'parallel',
-  context: ({ input }) => ({
-    record: input.record, policy: input.policy, counts: input.counts ?? NO_INSTANCES, ordered: 0,
-    bucket: { tokens: input.policy.refill.burst, at: input.now }, breaker: input.record.breaker,
-    leading: false, filledOnce: false, deadline: undefined,
+  context: ({ input: { record, policy, now, tallied } }) => ({
+    record, policy, counts: tallied?.counts ?? NO_INSTANCES, updated: tallied?.updated ?? NO_INSTANCES, ordered: 0,
+    bucket: { tokens: policy.refill.burst, at: now }, breaker: record.breaker, failedAt: record.breaker.pausedUntil > 0 ? now : 0, leading: false, filledOnce: false,
+    proven: false, provenAt: tallied && tallied.updated.idle > 0 ? now + PROOF_MS : 0, lived: undefined,
+    rolling: record.deleting === false && firstConditions(record).some(({ type, status }) => type === 'Progressing' && status === 'True'),
+    conditions: firstConditions(record), savedAt: 0, deadline: undefined,
   }),
   on: {
-    LEAD: { actions: ['lead', 'noteFilled', 'plan', 'endRunning'] },
+    LEAD: { actions: ['lead', 'decide', 'endRunning'] },
     FOLLOW: { actions: 'follow' },
-    RECORD: { actions: ['keepRecord', 'noteFilled', 'plan', 'endRunning'] },
+    RECORD: { actions: ['keepRecord', 'decide', 'endRunning'] },
     INSTANCE_MOVED: { actions: 'count' },
-    INSTANCE_STARTED: { actions: ['noteStarted', 'plan'] },
-    START_FAILED: { actions: ['noteFailure', 'plan'] },
-    START_DEFERRED: { actions: ['noteDeferral', 'plan'] },
-    LAUNCHES_DROPPED: { actions: ['dropOrdered', 'plan'] },
-    DEADLINE: { guard: 'due', actions: 'plan' },
+    INSTANCE_STARTED: { actions: ['noteStarted', 'decide'] },
+    START_FAILED: { actions: ['noteFailure', 'decide'] },
+    START_DEFERRED: { actions: ['noteDeferral', 'decide'] },
+    LAUNCHES_DROPPED: { actions: ['dropOrdered', 'decide'] },
+    DEADLINE: { guard: 'due', actions: 'decide' },
   },
   states: {
     lifecycle: {
@@ -173,43 +162,26 @@ export const poolMachine = setup({
         open: { always: { guard: 'mended', target: 'closed' } },
       },
     },
+    rollout: {
+      initial: 'current',
+      states: {
+        current: { always: { guard: 'rolling', target: 'progressing' } },
+        progressing: { always: [{ guard: 'rolledOut', target: 'current' }, { guard: 'tripped', target: 'blocked' }] },
+        blocked: { always: [{ guard: 'rolledOut', target: 'current' }, { guard: 'mended', target: 'progressing' }] },
+      },
+    },
   },
 });
 
-/** How many unclaimed instances are too many now. */
-export const surplusOf = (context: PoolContext): number => Math.max(0, Math.min(-shortage(context), unclaimedOf(context.counts)));
+/** What the leader saved of a breaker; that it pauses anew says that a start has just failed there. */
+const followedBreaker = ({ breaker, failedAt }: PoolContext, record: PoolRecord, now: number): Pick<PoolContext, 'breaker' | 'failedAt'> =>
+  ({ breaker: record.breaker, failedAt: record.breaker.pausedUntil > breaker.pausedUntil ? now : failedAt });
 
-const semanticZero = (context: PoolContext): number =>
-  context.policy.replicaSemantics === 'total' ? context.counts.running : 0;
-
-const shortage = (context: PoolContext): number =>
-  (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
-  presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
-
-/** What to do now; undefined while another replica leads. */
-const planOf = (context: PoolContext, now: number): ScalePlan | undefined => {
-  if (!context.leading) return undefined;
-  const replicas = context.record.deleting === false ? context.record.replicas : semanticZero(context);
-  return planScale({ replicas, counts: context.counts, ordered: context.ordered, bucket: context.bucket, breaker: context.breaker, now }, context.policy);
+/** What lives by one revision lives by another that runs the same. */
+const proofOf = (context: PoolContext, { definition }: PoolRecord, { updated, now }: { readonly updated: PoolCounts; readonly now: number }): Pick<PoolContext, 'proven' | 'provenAt' | 'lived'> => {
+  const { lived } = provenIn(context, now);
+  return { lived, proven: lived !== undefined && runsTheSame(lived, definition), provenAt: updated.idle > 0 ? now + PROOF_MS : 0 };
 };
-
-const changeBy = (plan: ScalePlan, { record, ordered, deadline }: PoolContext): Pick<PoolContext, 'ordered' | 'bucket' | 'deadline'> =>
-  ({ bucket: plan.bucket, ordered: ordered + plan.launch, deadline: record.deleting === false ? plan.wakeAt : deadline });
-
-const intentsOf = (plan: ScalePlan | undefined): readonly PoolIntent[] => [
-  ...(plan && plan.launch > 0 ? [{ type: 'launch' as const, count: plan.launch }] : []),
-  ...(plan && plan.retire > 0 ? [{ type: 'trim' as const }] : []),
-];
 
 const endingOf = ({ leading, record, counts }: PoolContext): readonly PoolIntent[] =>
   leading && record.deleting === 'force' && counts.running > 0 ? [{ type: 'end-running' }] : [];
-
-const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
-  counts.starting + ordered === 0 && presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
-
-const counted = (context: PoolContext, event: Extract<PoolEvent, { type: 'INSTANCE_MOVED' }>): Partial<PoolContext> => {
-  const counts = { ...context.counts };
-  if (event.from) counts[event.from] = Math.max(0, counts[event.from] - 1);
-  if (event.to) counts[event.to] += 1;
-  return { counts, ordered: event.ordered ? Math.max(0, context.ordered - 1) : context.ordered };
-};

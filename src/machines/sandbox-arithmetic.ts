@@ -32,7 +32,8 @@ export const statusOf = (state: string, context: SandboxContext): SandboxStatus 
     case 'claiming': return 'Idle';
     case 'running': return 'Running';
     case 'completed': return 'Completed';
-    default: return context.record?.claim === undefined && context.end && FAILURES.has(context.end.reason) ? 'Failed' : 'Stopping';
+    // What nobody claimed has failed once nothing of it runs.
+    default: return context.record?.claim === undefined && context.gone && context.end && FAILURES.has(context.end.reason) ? 'Failed' : 'Stopping';
   }
 };
 

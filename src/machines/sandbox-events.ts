@@ -60,8 +60,12 @@ export interface SandboxContext {
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
+  /** When its readiness last changed, as was noted where it runs. */
+  readonly since?: number;
   /** While it starts: what was last said of why it is not ready. */
   readonly unready?: string;
+  /** While it starts: nowhere is place for it. */
+  readonly unplaced?: boolean;
   /** A claim under way, when its request gives up, and whether it was written a second time. */
   readonly claiming: { readonly claim: Claim; readonly until: number; readonly repeated: boolean } | undefined;
   readonly activeAt: number;
@@ -72,7 +76,7 @@ export interface SandboxContext {
   readonly asked: boolean;
   /** Its record is known to be deleted. */
   readonly forgotten: boolean;
-  readonly gone: { readonly at: number; readonly exitCode: number | null } | undefined;
+  readonly gone: { readonly at: number; readonly exitCode: number | null; readonly removed?: true } | undefined;
   /** Absolute; the supervisor sends DEADLINE at or after it. */
   readonly deadline: number | undefined;
 }

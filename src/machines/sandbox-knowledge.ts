@@ -15,7 +15,9 @@ export const restored = (fact: Extract<SandboxInput, { fact: unknown }>['fact'],
     id: fact.id, poolUid: fact.record.poolUid, birth: undefined, record: fact.record, startedAt: undefined, availableAt: undefined,
     claiming: undefined, activeAt: now, working: 0, end: fact.record.end, asked: false, forgotten: false, gone: undefined, deadline: undefined,
   };
-  return { ...blank, ...learned(blank, { fact, now }) };
+  const known = { ...blank, ...learned(blank, { fact, now }) };
+  const { vitals } = fact;
+  return vitals.kind === 'available' ? { ...known, availableAt: Math.min(now, vitals.since ?? vitals.startedAt) } : known;
 };
 
 /** What a fact adds. A record is replaced only by one that is further on: claimed never turns idle again, and what is deleted stays so. */
@@ -23,12 +25,15 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const dropped = !context.record && !context.birth;
   const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
   const vitals = fact.vitals;
-  const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode } : undefined);
+  const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode, ...(vitals.removed ? { removed: true as const } : {}) } : undefined);
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
+  const since = 'since' in vitals ? { since: vitals.since } : {};
   const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: vitals.reason } : {};
+  const isUnplaced = vitals.kind === 'starting' && vitals.unplaced === true;
+  const unplaced = isUnplaced || context.unplaced ? { unplaced: isUnplaced } : {};
   const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
-  return { record, gone, startedAt, availableAt, forgotten, ...unready, ...(record?.end ? { end: record.end } : {}) };
+  return { record, gone, startedAt, availableAt, forgotten, ...since, ...unready, ...unplaced, ...(record?.end ? { end: record.end } : {}) };
 };
 
 /** Of two records of one instance the one that is further on; the one shown last among equals. */

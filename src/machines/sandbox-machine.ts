@@ -1,6 +1,12 @@
 import { ordered, restored } from './sandbox-knowledge.ts';
 import { sandboxSetup } from './sandbox-setup.ts';
 
+/** What runs was launched, whatever became of the answer. */
+const SEEN_BORN = [
+  { guard: 'shownAvailable', target: '#sandbox.starting.booting', actions: ['learn', 'dropBirth'] },
+  { actions: 'learn' },
+] as const;
+
 /**
  * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
  *
@@ -40,11 +46,11 @@ export const sandboxMachine = sandboxSetup.createMachine({
           states: {
             launching: {
               entry: ['awaitLaunch', 'launch'],
-              on: { LAUNCH_UNKNOWN: { target: 'uncertain' }, DEADLINE: { guard: 'due', target: 'uncertain' }, NOT_LEADING: { target: 'abandoned' } },
+              on: { LAUNCH_UNKNOWN: { target: 'uncertain' }, DEADLINE: { guard: 'due', target: 'uncertain' }, NOT_LEADING: { target: 'abandoned' }, FACT: SEEN_BORN },
             },
             uncertain: {
               entry: 'awaitRetry',
-              on: { DEADLINE: { guard: 'due', target: 'launching' } },
+              on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
             },
             /** Another replica leads now, and launches what is missing: it is gone on with only if it landed. */
             abandoned: {

@@ -31,6 +31,7 @@ export const sandboxSetup = setup({
     diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
+    shownAvailable: ({ event }) => event.type === 'FACT' && event.fact.record !== undefined && event.fact.vitals.kind === 'available',
     shownClaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.claim !== undefined,
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
@@ -73,7 +74,11 @@ export const sandboxSetup = setup({
       const record = context.record ?? context.birth?.record;
       return { deadline: (record?.createdAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
     }),
-    awaitSteady: assign(({ context }) => ({ deadline: (context.availableAt ?? context.activeAt) + STEADY_MS })),
+    /** What was found, and has lived for as long already, is steady. */
+    awaitSteady: assign(({ context: { availableAt, startedAt, activeAt } }) => {
+      const at = (availableAt ?? startedAt ?? activeAt) + STEADY_MS;
+      return { deadline: at > activeAt ? at : undefined };
+    }),
     awaitNothing: assign({ deadline: undefined }),
     noteEnd: assign(({ context, event }) => ({
       asked: context.asked || isAsked(context, event),
@@ -102,6 +107,7 @@ export const sandboxSetup = setup({
     }),
     reportStarted: emit({ type: 'report-start', outcome: 'started', reason: '' } as SandboxIntent),
     reportDeferred: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'deferred', reason: failureOf(context, event) })),
-    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'failed', reason: failureOf(context, event) })),
+    /** What somebody takes away is no fault of its own; but where everything is taken away at once, nothing more is to come for a while. */
+    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: context.gone?.removed ? 'deferred' : 'failed', reason: failureOf(context, event) })),
   },
 });

@@ -35,6 +35,11 @@ export const parseApiKey = (text: string): ApiKeyText | undefined => {
   return { keyId: body.slice(4, separator), secret: body.slice(separator + 1) };
 };
 
+/** A text without the secrets of API keys that stand in it; their ids stay. */
+export const blankApiKeys = (text: string): string => text.replace(KEY_IN_TEXT, '$1[secret]');
+
+const KEY_IN_TEXT = /(spk_[A-Za-z0-9]+_)[A-Za-z0-9_-]+/g;
+
 const checksumOf = (body: string): string => {
   let rest = crc32(body);
   let text = '';

@@ -14,6 +14,8 @@ export interface ApiKeyRecord {
   readonly description: string;
   /** HMAC-SHA-256 of the secret, hex. */
   readonly hash: string;
+  /** It counts on all worker clusters. */
+  readonly global?: boolean;
   readonly issuedAt: number;
   readonly expiresAt: number;
 }

@@ -14,3 +14,12 @@ export const parseQuantity = (text: string): number | undefined => {
   if (!match) return undefined;
   return Number(match[1]) * (SCALE[match[2] ?? ''] ?? Number.NaN);
 };
+
+/** As whole cores or thousandths of one. */
+export const formatCpu = (cores: number): string => {
+  const thousandths = Math.round(cores * 1_000);
+  return thousandths % 1_000 === 0 ? String(thousandths / 1_000) : `${thousandths}m`;
+};
+
+/** In Mi, rounded up. */
+export const formatMemory = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)}Mi`;

@@ -1,3 +1,4 @@
+import type { PoolCounts } from './pool.ts';
 /**
  * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of docs/api.md; which HTTP status
  * it gets is decided in one table at the edge (src/http/error-table.ts). What is broken is an ordinary Error instead.
@@ -5,9 +6,11 @@
 export type RefusalCode =
   | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'INVALID_TOKEN' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
   | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
+  | 'ENV_NOT_FOUND' | 'ENV_MEMBER_NOT_FOUND' | 'AUTOSCALING_GROUP_NOT_FOUND'
   | 'CLUSTER_NOT_FOUND' | 'LOGS_GONE' | 'ENDPOINT_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
-  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'TOO_MANY_CONNECTIONS'
-  | 'ENDPOINT_UNREACHABLE' | 'ENDPOINT_TIMEOUT' | 'UNAVAILABLE'
+  | 'ALREADY_GLOBAL' | 'TEMPLATE_IN_USE' | 'ENV_HAS_RUNNING_SANDBOXES' | 'ENV_SYNC_PARTIAL' | 'CLUSTER_UNAVAILABLE'
+  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'TOO_MANY_WAITING' | 'TOO_MANY_CONNECTIONS'
+  | 'ENDPOINT_UNREACHABLE' | 'ENDPOINT_TIMEOUT' | 'UNAVAILABLE' | 'FEATURE_DISABLED'
   | 'METHOD_NOT_ALLOWED' | 'PRECONDITION_FAILED' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_FLIGHT' | 'RATE_LIMITED'
   | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
 
@@ -63,22 +66,53 @@ export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refu
 export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
 export const poolAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'pool already exists');
 
+/** It is a member's: what it is, its env says. */
+export const poolOfEnv = (env: string): Refusal =>
+  new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, { detail: { env } });
+
+export const envNotFound = (): Refusal => new Refusal('ENV_NOT_FOUND', 'env not found');
+export const envAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'env already exists');
+export const envBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'env is being deleted');
+export const tooManyEnvs = (limit: number): Refusal => new Refusal('CONFLICT', `you have ${limit} envs, which is the most; delete one first`);
+export const tooManyMembers = (limit: number): Refusal => new Refusal('CONFLICT', `the env has ${limit} members, which is the most; delete one first`);
+export const tooManyGroups = (limit: number): Refusal => new Refusal('CONFLICT', `the env has ${limit} autoscaling groups, which is the most; delete one first`);
+export const memberNotFound = (): Refusal => new Refusal('ENV_MEMBER_NOT_FOUND', 'env member not found');
+export const groupNotFound = (): Refusal => new Refusal('AUTOSCALING_GROUP_NOT_FOUND', 'autoscaling group not found');
+
+export const envHasRunningSandboxes = (running: number): Refusal =>
+  new Refusal('ENV_HAS_RUNNING_SANDBOXES', 'sandboxes of the env are running; delete them first, or use force', { detail: { running } });
+
+export interface FailedMember { readonly member: string; readonly clusterID: string; readonly error: string }
+
+/** What was synced stays; a repeated sync finishes the rest. */
+export const envSyncPartial = (synced: readonly string[], failed: readonly FailedMember[]): Refusal =>
+  new Refusal('ENV_SYNC_PARTIAL', `the env is synced in part; failed: ${failed.map(({ member }) => member).join(', ')}`, { detail: { synced, failed } });
+
 export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'API key not found');
+
+export const apiKeyAlreadyGlobal = (): Refusal => new Refusal('ALREADY_GLOBAL', 'the API key is global already');
+/** There is no link over which a worker cluster could be told. */
+export const noWorkerConnected = (): Refusal => new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
 
 export const templateNotFound = (availableTemplates: readonly TemplateChoice[]): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found', {
     detail: { availableTemplates, hint: 'name one of availableTemplates as templateName' },
   });
 
-export interface ExhaustedCounts { readonly idle: number; readonly running: number; readonly starting: number; readonly stopping: number; readonly failed: number }
+/** The same, of one that is asked for by its name alone. */
+export const noSuchTemplate = (): Refusal => new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
+export const templateAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'sandbox template already exists');
 
-export const noIdleInstance = (counts: ExhaustedCounts): Refusal =>
+export const templateInUse = (pools: readonly { readonly name: string; readonly namespace: string }[]): Refusal =>
+  new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', { detail: { pools } });
+
+export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'>): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
       idle: counts.idle,
       running: counts.running,
       starting: counts.starting,
-      stopping: counts.stopping,
+      stopping: counts.stopping + counts.retiring,
       failed: counts.failed,
       hint: counts.starting > 0
         ? 'instances are starting; try again shortly'
@@ -116,6 +150,9 @@ export const tooManyCommands = (who: 'the sandbox has' | 'you have', limit: numb
 export const tooManyStreams = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal('TOO_MANY_STREAMS', `${who} ${limit} streams open, which is the most; close one first`, { retryAfter: 5 });
 
+export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
+  new Refusal('TOO_MANY_WAITING', `${limit} claims wait ${where}, which is the most; try again later`, { retryAfter: 5 });
+
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
 
@@ -130,7 +167,16 @@ export const endpointUnreachable = (why: string): Refusal => new Refusal('ENDPOI
 export const endpointTimeout = (why: string): Refusal => new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
 
 /** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
+export const actorNotFound = (): Refusal => new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
+export const actorKindNotFound = (): Refusal => new Refusal('NOT_FOUND', 'there is no such kind of actor');
+export const replicaSilent = (replica: string): Refusal => new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
+export const rebuildTooEarly = (): Refusal => new Refusal('CONFLICT', 'the actor waits for an answer that its successor would not know; try again');
+
 export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });
+
+/** A request that needs what this deployment does not have. */
+export const featureDisabled = (field: string, feature: string): Refusal =>
+  new Refusal('FEATURE_DISABLED', `${field}: this deployment has no ${feature}`, { detail: { field } });
 
 export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
 

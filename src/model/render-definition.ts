@@ -1,30 +1,39 @@
 import { parseDuration } from './durations.ts';
-import { parseQuantity } from './quantities.ts';
+import { formatMemory, parseQuantity } from './quantities.ts';
 import { renderProbe } from './readiness-probe.ts';
-import type { ContainerDefinition, EndpointDefinition, InstanceDefinition, SandboxTemplateDocument } from './template.ts';
+import type { PoolOverrides } from './pool-source.ts';
+import type { ContainerDefinition, EndpointDefinition, InstanceDefinition, TemplateSpec } from './template.ts';
 
-type Endpoints = NonNullable<SandboxTemplateDocument['spec']['endpoints']>;
-type Container = SandboxTemplateDocument['spec']['containers'][number];
+type Endpoints = NonNullable<TemplateSpec['endpoints']>;
+type Container = TemplateSpec['containers'][number];
 
 const DEFAULT_CPU = '1';
 const DEFAULT_MEMORY = '256Mi';
 const DEFAULT_COMMAND = ['/bin/sleep', 'infinity'];
 /** The home folder of every sandbox's user. */
 const HOME = '/home/sandbox';
+/** Read by what Sandpool runs inside a sandbox. */
+const LOG_LEVEL = 'SANDPOOL_LOG_LEVEL';
 const DEFAULT_STARTUP_MS = 30_000;
 
-/** What an instance of the template is started from, every default filled in. Limits count; where unset, requests do. */
-export const renderDefinition = (document: SandboxTemplateDocument): InstanceDefinition => {
-  const { spec } = document;
+/**
+ * What an instance is started from, every default filled in: of a template, or of what `appliedSpec` made of it for a pool,
+ * with the overrides that a template does not know. Limits count; where unset, requests do.
+ */
+export const renderDefinition = (spec: TemplateSpec, { volumes = [], imagePullSecretConfigured, gateway, envd }: PoolOverrides = {}): InstanceDefinition => {
+  const containers = spec.containers.map(renderContainer);
   return {
-    containers: spec.containers.map(renderContainer),
+    containers: envd?.verbose === true ? containers.map(madeVerbose) : containers,
     network: spec.network ?? 'none',
     ...(spec.endpoints && spec.endpoints.length > 0 ? { endpoints: renderEndpoints(spec.endpoints, spec.containers) } : {}),
+    ...(gateway?.enabled === false ? { unpublished: true } : {}),
+    ...(volumes.length > 0 ? { volumes } : {}),
+    ...(imagePullSecretConfigured === true ? { imagePullSecret: true } : {}),
     startupTimeoutMs: durationOr(spec.startupTimeout, DEFAULT_STARTUP_MS),
     idleTimeoutMs: durationOr(spec.idleTimeout, 0),
     maxLifetimeMs: durationOr(spec.maxLifetime, 0),
     cpu: summed(spec.containers.map(cpuOf), (total) => `${Math.round(total * 1_000)}m`),
-    memory: summed(spec.containers.map(memoryOf), (total) => `${Math.ceil(total / 2 ** 20)}Mi`),
+    memory: summed(spec.containers.map(memoryOf), formatMemory),
   };
 };
 
@@ -37,9 +46,27 @@ const renderContainer = (container: Container): ContainerDefinition => ({
   ...(container.image === 'host' ? {} : { given: givenIn(container) }),
   cpuCores: parseQuantity(cpuOf(container)) ?? 1,
   memoryBytes: Math.floor(parseQuantity(memoryOf(container)) ?? 0),
+  ...requestsOf(container),
   ports: portsOf([container]),
   ...(container.readinessProbe ? { readinessProbe: renderProbe(container.readinessProbe, portIn(portsOf([container]))) } : {}),
 });
+
+/** A request beyond its limit is none. */
+const requestsOf = ({ resources }: Container): Pick<ContainerDefinition, 'requests'> => {
+  const { requests = {}, limits = {} } = resources ?? {};
+  const cpuCores = least(requests.cpu, limits.cpu) ?? parseQuantity(limits.cpu ?? requests.cpu ?? DEFAULT_CPU) ?? 1;
+  const memoryBytes = Math.floor(least(requests.memory, limits.memory) ?? parseQuantity(limits.memory ?? requests.memory ?? DEFAULT_MEMORY) ?? 0);
+  return least(requests.cpu, limits.cpu) === undefined && least(requests.memory, limits.memory) === undefined ? {} : { requests: { cpuCores, memoryBytes } };
+};
+
+/** The request, where it is less than the limit. */
+const least = (request: string | undefined, limit: string | undefined): number | undefined => {
+  if (request === undefined || limit === undefined) return undefined;
+  const [asked = 0, most = 0] = [parseQuantity(request), parseQuantity(limit)];
+  return asked < most ? asked : undefined;
+};
+
+const madeVerbose = (container: ContainerDefinition): ContainerDefinition => ({ ...container, env: { [LOG_LEVEL]: 'debug', ...container.env } });
 
 const givenIn = ({ command, args, workingDir }: Container): NonNullable<ContainerDefinition['given']> =>
   ({ ...(command ? { command } : {}), ...(args ? { args } : {}), ...(workingDir === undefined ? {} : { workingDir }) });

@@ -65,14 +65,14 @@ export interface Birth {
   readonly definition: InstanceDefinition;
 }
 
-/** What the driver sees of the instance's process. */
+/** What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it has noted that. */
 export type Vitals =
-  /** `reason`: why it is not ready yet, as far as is known. */
-  | { readonly kind: 'starting'; readonly reason?: string }
-  | { readonly kind: 'available'; readonly startedAt: number }
-  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string }
-  /** Gone for certain: nothing of it runs any more. */
-  | { readonly kind: 'gone'; readonly exitCode: number | null; readonly reason: string };
+  /** `reason`: why it is not ready yet, as far as is known; `unplaced`: nowhere is place for it. */
+  | { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly since?: number }
+  | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
+  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly since?: number }
+  /** Gone for certain: nothing of it runs any more. `removed`: somebody took it away; it did not end by itself. */
+  | { readonly kind: 'gone'; readonly exitCode: number | null; readonly reason: string; readonly removed?: true };
 
 /** One thing that the driver knows of one instance: its record (absent: it has none any more) and its process. */
 export interface InstanceFact {

@@ -10,22 +10,25 @@ import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type Readines
  */
 
 const label = z.string().refine(isDnsLabel, DNS_LABEL_FORM).meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
-const cpu = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256')
+/** A cpu quantity that an instance may have. */
+export const cpuAmount = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256')
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-const memory = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti')
+/** A memory quantity that an instance may have. */
+export const memoryAmount = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti')
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
-const duration = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+/** A duration as text; 0 is never. */
+export const timeout = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
-const startup = z.string().refine((text) => inRange(parseDuration(text), 1_000, 3_600_000), 'must be a duration from 1s to 1h')
+export const startupTimeout = z.string().refine((text) => inRange(parseDuration(text), 1_000, 3_600_000), 'must be a duration from 1s to 1h')
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
 const text = (max: number) => z.string().max(max).refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ pattern: '^[^\\u0000]*$' });
-const absolutePath = text(1_024).refine((path) => path.startsWith('/') && !path.split('/').includes('..'), 'must be an absolute path without ..')
+export const absolutePath = text(1_024).refine((path) => path.startsWith('/') && !path.split('/').includes('..'), 'must be an absolute path without ..')
   .meta({ pattern: '^/[^\\u0000]*$' });
 
 const inRange = (value: number | undefined, least: number, most: number): boolean =>
   value !== undefined && value >= least && value <= most;
 
-const Resources = z.strictObject({ cpu: cpu.optional(), memory: memory.optional() });
+const Resources = z.strictObject({ cpu: cpuAmount.optional(), memory: memoryAmount.optional() });
 
 const ContainerSchema = z.strictObject({
   name: label,
@@ -51,16 +54,24 @@ const EndpointSchema = z.strictObject({
   readinessProbe: ReadinessProbeSchema.optional(),
 });
 
+export const POOL_SIZINGS = ['billed', 'free'] as const;
+
 export const SandboxTemplateSchema = z.strictObject({
   apiVersion: z.literal('sandpool.dev/v1alpha1'),
   kind: z.literal('SandboxTemplate'),
   metadata: z.strictObject({ name: label }),
   spec: z.strictObject({
     description: text(1_024).optional(),
+    /** For people, at length; as Markdown, if they like. */
+    docs: text(65_536).optional(),
+    /** Shown, and nothing else. */
+    poolSizing: z.enum(POOL_SIZINGS).optional(),
+    /** The size of the first container in pools that name no instance type; unheeded where there is no such type. */
+    defaults: z.strictObject({ instanceType: label.optional(), multiplier: z.number().min(0.01).max(1_000).optional() }).optional(),
     containers: z.array(ContainerSchema).min(1).max(8),
-    startupTimeout: startup.optional(),
-    idleTimeout: duration.optional(),
-    maxLifetime: duration.optional(),
+    startupTimeout: startupTimeout.optional(),
+    idleTimeout: timeout.optional(),
+    maxLifetime: timeout.optional(),
     network: z.enum(['none', 'host']).optional(),
     endpoints: z.array(EndpointSchema).max(16).optional(),
   }).superRefine((spec, context) => {
@@ -102,7 +113,17 @@ const portFaults = ({ containers, endpoints = [] }: PortUsers): readonly { reado
   return faults;
 };
 
+/** Bytes that a template may be long, as JSON: on Kubernetes a pool's object holds it twice, and such an object 1.5 MiB at most. */
+export const MAX_TEMPLATE_BYTES = 262_144;
+
 export type SandboxTemplateDocument = z.infer<typeof SandboxTemplateSchema>;
+export type TemplateSpec = SandboxTemplateDocument['spec'];
+
+/** One that was: what it said without its docs, from which nothing is rendered, as JSON. */
+export interface TemplateVersion {
+  readonly version: string;
+  readonly spec: string;
+}
 
 /** A template as the store keeps it. `version` is a whole number as text, moved by each change. */
 export interface TemplateRecord {
@@ -111,6 +132,10 @@ export interface TemplateRecord {
   readonly version: string;
   readonly createdAt: number;
   readonly document: SandboxTemplateDocument;
+  /** Of the document as a file gave it last; absent: it was made over the API, or by kubectl. */
+  readonly sourceHash?: string;
+  /** The versions before this one that are kept, the newest first. */
+  readonly earlier?: readonly TemplateVersion[];
 }
 
 /** One container, rendered: every default filled in. Memory in bytes, cpu in cores. */
@@ -124,6 +149,8 @@ export interface ContainerDefinition {
   readonly given?: { readonly command?: readonly string[]; readonly args?: readonly string[]; readonly workingDir?: string };
   readonly cpuCores: number;
   readonly memoryBytes: number;
+  /** What is set aside for it, where that is less than it may use. */
+  readonly requests?: { readonly cpuCores: number; readonly memoryBytes: number };
   readonly ports: Readonly<Record<string, number>>;
   readonly readinessProbe?: ReadinessProbe;
 }
@@ -138,12 +165,25 @@ export interface EndpointDefinition extends Endpoint {
   readonly readinessProbe?: ReadinessProbe;
 }
 
+/** A volume of the owner's namespace, as `GET /volumes` lists it, and where it stands inside. */
+export interface VolumeMount {
+  readonly claimName: string;
+  readonly mountPath: string;
+  readonly subPath?: string;
+  readonly readOnly?: boolean;
+}
+
 /** What an instance is started from, rendered. */
 export interface InstanceDefinition {
   readonly containers: readonly ContainerDefinition[];
   readonly network: 'none' | 'host';
   /** By name; absent: none. */
   readonly endpoints?: Readonly<Record<string, EndpointDefinition>>;
+  /** Set where the endpoints, whose probes count, are not published. */
+  readonly unpublished?: true;
+  readonly volumes?: readonly VolumeMount[];
+  /** Its images are pulled with the passwords that the pool's owner gave; of a member's instance, with those of the env of this uid. */
+  readonly imagePullSecret?: true | string;
   readonly startupTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxLifetimeMs: number;

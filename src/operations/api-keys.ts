@@ -2,13 +2,16 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OrderedIndex, type OrderedEntry } from '../actors/ordered-index.ts';
 import { RecentSet } from '../model/recent-set.ts';
 import type { Clock } from '../contracts/clock.ts';
+import type { Revocations } from '../contracts/coordination.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { type ApiKeyText, formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
+import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../model/tenant.ts';
+import { KeyEnds } from './key-ends.ts';
 import type { Page, PageRequest } from './views.ts';
 
 /** What a new key is for. Times in milliseconds since the epoch. */
@@ -58,14 +61,23 @@ const MAX_KEYS = 100_000;
 const MOST_LOOKED_UP = 256;
 /** Removed ones, of which a late word may still come. */
 const MOST_REMOVED = 10_000;
+const MOST_REMOVALS = 4;
+
+export interface ApiKeyMirrorDeps {
+  readonly apiKeys: Records<ApiKeyRecord>;
+  readonly clock: Clock;
+  readonly revocations: Revocations;
+}
 
 /**
  * Every live API key in memory, so that a request needs no read. `start()` reads the store once; afterwards it follows
- * what anybody writes. Expired keys leave it, and the store, when their owner's limit is reached.
+ * what anybody writes, and hears what anybody revokes. Expired keys leave it, and the store, when their owner's limit is reached.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
   readonly #clock: Clock;
+  readonly #revocations: Revocations;
+  readonly #ends: KeyEnds;
   readonly #byId = new Map<string, ApiKeyRecord>();
   readonly #byName = new Map<string, ApiKeyRecord>();
   readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
@@ -76,16 +88,19 @@ export class ApiKeyMirror {
   readonly #reads: SharedReads<ApiKeyRecord>;
   #lookingUp = 0;
 
-  constructor(deps: { readonly apiKeys: Records<ApiKeyRecord>; readonly clock: Clock }) {
-    this.#store = deps.apiKeys;
-    this.#reads = new SharedReads({ clock: deps.clock, read: (keyId) => deps.apiKeys.get(keyId) });
-    this.#clock = deps.clock;
+  constructor({ apiKeys, clock, revocations }: ApiKeyMirrorDeps) {
+    this.#store = apiKeys;
+    this.#reads = new SharedReads({ clock, read: (key) => apiKeys.get(key) });
+    this.#clock = clock;
+    this.#revocations = revocations;
+    this.#ends = new KeyEnds({ clock, find: (keyId) => this.#byId.get(keyId) });
   }
 
   async start(): Promise<void> {
+    this.#revocations.followRevoked((keyId) => { this.#forget(keyId); });
     await this.#store.watch(({ kind, record }) => {
       if (kind === 'put') this.#add(record);
-      else this.#forget(record);
+      else this.#forget(record.keyId);
     });
   }
 
@@ -110,17 +125,39 @@ export class ApiKeyMirror {
 
   /** Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth nothing here, and the error passes on. */
   async remove(record: ApiKeyRecord): Promise<void> {
-    this.#forget(record);
+    this.#forget(record.keyId);
     try {
-      await this.#store.remove(record);
+      await this.#removeStanding(record);
     } catch (error) {
-      if (error instanceof RecordConflict) return; // it is gone already
       if (!(error instanceof OutcomeUnknown)) {
         this.#removed.delete(record.keyId);
         this.#add(record);
       }
       throw error;
     }
+    this.#revocations.tellRevoked(record.keyId);
+  }
+
+  /** Whatever it says by now. */
+  async #removeStanding(record: ApiKeyRecord): Promise<void> {
+    for (let standing: ApiKeyRecord | undefined = record, attempt = 1; standing; attempt += 1) {
+      try {
+        return await this.#store.remove(standing);
+      } catch (error) {
+        if (!(error instanceof RecordConflict)) throw error;
+        if (attempt === MOST_REMOVALS) throw unavailable('somebody else changes this key; try again');
+        standing = await this.#store.get(record.keyId);
+      }
+    }
+  }
+
+  /** Calls `ended` once the key is revoked or has expired, as far as is known here; at once where it is. Answers the way to end it. */
+  followEnd(keyId: string, ended: () => void): () => void { return this.#ends.follow(keyId, ended); }
+
+  /** The key, if it is good now; read where the mirror doesn't show it. */
+  async good(keyId: string): Promise<ApiKeyRecord | undefined> {
+    const record = this.find(keyId) ?? await this.lookUp(keyId);
+    return record && record.expiresAt > this.#clock.now() ? record : undefined;
   }
 
   /** Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with a Refusal at a limit. */
@@ -139,14 +176,16 @@ export class ApiKeyMirror {
     this.#add(await this.#store.update(record));
   }
 
-  /** Reads a key that the mirror doesn't show yet; at most once in 250 ms for all who bring it. */
-  async lookUp(keyId: string): Promise<void> {
-    if (this.#removed.has(keyId)) return;
+  /** Reads a key that the mirror doesn't show yet, by its id or its `namespace/shortName`; at most once in 250 ms for all who bring it. */
+  async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
+    if (this.#removed.has(key)) return undefined;
     if (this.#lookingUp >= MOST_LOOKED_UP) throw unavailable('too many keys are being looked up; try again');
     this.#lookingUp += 1;
     try {
-      const record = await this.#reads.read(keyId);
-      if (record) this.#add(record);
+      const record = await this.#reads.read(key);
+      if (!record) return undefined;
+      this.#add(record);
+      return this.#byId.get(record.keyId);
     } finally {
       this.#lookingUp -= 1;
     }
@@ -154,7 +193,7 @@ export class ApiKeyMirror {
 
   #add(record: ApiKeyRecord): void {
     const known = this.#byId.get(record.keyId);
-    if (known?.revision === record.revision || this.#removed.has(record.keyId)) return;
+    if (this.#removed.has(record.keyId) || (known && !isNewer(record.revision, known.revision))) return;
     if (known) this.#unlist(known);
     const key = tenantKey(record);
     this.#byId.set(record.keyId, record);
@@ -167,6 +206,7 @@ export class ApiKeyMirror {
     const owned = this.#byTenant.get(key);
     if (owned) owned.add(record);
     else this.#byTenant.set(key, new Set([record]));
+    this.#ends.changed(record.keyId);
   }
 
   async #removeExpired(owned: Set<ApiKeyRecord>): Promise<void> {
@@ -174,15 +214,16 @@ export class ApiKeyMirror {
     for (const record of owned) {
       if (record.expiresAt > now) continue;
       // First here, so that no other request removes it too. It has expired: should the store keep it, it opens nothing.
-      this.#forget(record);
-      await this.#store.remove(record);
+      this.#forget(record.keyId);
+      await this.#removeStanding(record);
     }
   }
 
-  #forget({ keyId }: ApiKeyRecord): void {
+  #forget(keyId: string): void {
     this.#removed.add(keyId);
     const known = this.#byId.get(keyId);
     if (known) this.#unlist(known);
+    this.#ends.changed(keyId);
   }
 
   #unlist(record: ApiKeyRecord): void {

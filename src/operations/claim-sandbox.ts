@@ -1,98 +1,129 @@
 import { randomUUID } from 'node:crypto';
+import type { PoolDemand } from '../actors/pool-demand.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
-import type { PoolSnapshot } from '../actors/pool-host.ts';
+import { RequestNotNew, type Coordination } from '../contracts/coordination.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
 import { sameClaim } from '../model/claim-rules.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
-import { idempotencyInFlight, idempotencyKeyReused, noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, Refusal, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import type { PoolRecord } from '../model/pool.ts';
 import { isKeyed, type RequestMark, unkeyedMark } from '../model/request-mark.ts';
 import type { Claim } from '../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
-import type { Operations } from './operations.ts';
+import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
+import { claimSteps, measuredClaims } from './claim-measures.ts';
+import { claimedUnder, mayBeClaimedUnder } from './claimed-under.ts';
+import type { Opening } from './opening.ts';
+import type { ClaimRequest, Operations } from './operations.ts';
+import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved } from './reservations.ts';
 import { viewOf } from './sandbox-view.ts';
 import type { UnsettledRequests } from './unsettled-requests.ts';
 import type { SandboxView } from './views.ts';
+import { WaitingSeats } from './waiting-seats.ts';
 
 export interface ClaimSandboxDeps {
   readonly supervisor: Supervisor;
   readonly coordination: Coordination;
   readonly clock: Clock;
-  /** The most that a tenant may hold. */
-  readonly sandboxLimit: number;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  /** Told what claims lack; nobody where it is absent. */
+  readonly demand?: ClaimDemand;
+  readonly metrics?: Metrics;
   /** Requests whose claim may yet land. */
   readonly unsettled: UnsettledRequests;
   /** Sees to work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
 
-const DEADLINE_MS = 5_000;
+export type ClaimDemand = Pick<PoolDemand, 'waits' | 'refused' | 'served'>;
+
 const SETTLE_MS = 60_000;
-const FENCE_AGAIN_MS = 1_000;
 const MOST_CHOICES = 50;
 
-/** Claims one idle instance of a pool of the caller's (operation `POST /sandboxes`). What it answers is durable. */
-export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => async (caller, request) => {
+/**
+ * Claims one idle instance of a pool of the caller's (operation `POST /sandboxes`), where it waits the first one that nobody else
+ * waits longer for. What it answers is durable.
+ */
+export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
+  const claim = claimOne(deps, new WaitingSeats());
+  return measuredClaims(async (caller, request, signal) => {
+    const { opening } = request;
+    if (!opening) return await claim(caller, request, signal);
+    // One that waits is in flight meanwhile; else it is opened by the admission, unless something of an earlier one is known.
+    const early = (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
+    const found = early ? await openAndFind(deps, caller, opening) : undefined;
+    if (found) return found;
+    try {
+      return await claim(caller, request, signal);
+    } catch (error) {
+      // An earlier one may have been carried out all the same.
+      const earlier = opening.isOpen || error instanceof RequestNotNew ? undefined : await openAndFind(deps, caller, opening);
+      if (earlier) return earlier;
+      throw error;
+    }
+  }, deps.metrics);
+};
+
+const openAndFind = async (deps: ClaimSandboxDeps, caller: Caller, opening: Opening): Promise<SandboxView | undefined> =>
+  await findEarlier(deps, opening, await opening.open(), caller);
+
+/** What an earlier one claimed. */
+const findEarlier = async (deps: ClaimSandboxDeps, opening: Opening, instance: InstanceId | undefined, owner: Tenant): Promise<SandboxView | undefined> => {
+  const found = await claimedUnder(deps)(owner, opening.mark, instance);
+  opening.foundEarlier = found !== undefined;
+  return found;
+};
+
+const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['claimSandbox'] => async (caller, request, signal) => {
   const { supervisor, coordination, clock } = deps;
+  const step = claimSteps(deps.metrics, request.step);
   const pool = await claimablePool(supervisor, caller, request.poolName);
-  const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
-  const until = clock.now() + DEADLINE_MS;
-  const mark = request.mark ?? unkeyedMark(randomUUID());
+  const demand = pool.record.env && deps.demand; // nobody sizes others
+  const candidates = new ClaimCandidates({ ...deps, seats }, { pool: pool.record, waitMs: request.waitMs ?? 0, signal, waits: () => { demand?.waits(pool.record.uid, caller.keyId); } });
+  const mark = request.opening?.mark ?? request.mark ?? unkeyedMark(randomUUID());
+  const next = (): Promise<Candidate | undefined> => step(() => (candidates.waits ? 'wait' : 'find'), () => candidates.next());
   /** The seat of an instance that was lost to us. */
   let left: InstanceId | undefined;
   try {
-    for (;;) {
-      const { uid } = pool.record;
-      const id = supervisor.takeIdle(uid) ?? await supervisor.findIdle(uid, pool.record.owner.namespace);
-      if (id === undefined) {
-        // One that another claim holds and does not get was idle all the while.
-        if (clock.now() >= until || !await supervisor.untilPutBack(uid, until)) break;
-        continue;
-      }
-      if (!isInstanceId(id)) {
-        supervisor.send(id, { type: 'RETIRE', now: clock.now() });
+    for (let candidate = await next(); candidate; candidate = await next()) {
+      if (!isInstanceId(candidate.id)) {
+        supervisor.send(candidate.id, { type: 'RETIRE', now: clock.now() });
         throw sandboxUuidFailed();
       }
       const from = left;
       left = undefined; // withdrawn in the same step, or settled later
-      await takeSeat(deps, owner, { id, from, mark: request.mark });
+      const admission = await step('admit', () => admit(deps, pool.record, { candidate, from, request }));
+      if (admission === 'not-its-turn') candidates.notItsTurn(candidate);
+      if (typeof admission === 'object') {
+        supervisor.idle.putBack(candidate.id);
+        const found = request.opening && await findEarlier(deps, request.opening, admission.instance, caller);
+        if (found) return found;
+      }
+      if (admission !== 'admitted') continue;
+      if (signal?.aborted) {
+        await coordination.withdraw(pool.record.owner, 'sandboxes', candidate.id).catch(() => undefined); // then it is settled
+        supervisor.idle.putBack(candidate.id);
+        throw signal.reason;
+      }
       const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
-      const claim = { owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
-      const end = await attempt(deps, { id, claim, until });
-      if (end.kind === 'claimed') return end.view;
+      const claim = { owner: pool.record.owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
+      const end = await step('write', () => attempt(deps, { id: candidate.id, claim, until: candidate.until }));
+      if (end.kind === 'claimed') {
+        demand?.served(pool.record.uid, caller.keyId);
+        return end.view;
+      }
       left = end.seat;
-      if (clock.now() >= until) throw unavailable('the pool could not be claimed from in time; try again');
+      if (clock.now() >= candidate.until) throw unavailable('the pool could not be claimed from in time; try again');
     }
   } finally {
-    if (left !== undefined) await coordination.withdraw(owner, 'sandboxes', left).catch(() => undefined);
+    candidates.close();
+    if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left).catch(() => undefined);
   }
+  demand?.refused(pool.record.uid, caller.keyId);
   throw noIdleInstance(supervisor.pools.get(pool.record.uid)?.counts ?? pool.counts);
-};
-
-/** See Operations. A request is found by the mark on the record that it claimed. */
-export const claimedUnder = ({ supervisor, clock, unsettled }: Pick<ClaimSandboxDeps, 'supervisor' | 'clock' | 'unsettled'>): Operations['claimedUnder'] => async (caller, mark, instance) => {
-  if (unsettled.settled(mark)) throw idempotencyInFlight();
-  if (instance !== undefined) {
-    await supervisor.fence(instance, caller.namespace).catch((error: unknown) => {
-      unsettled.add(mark, fenceLater({ supervisor, clock }, instance, caller.namespace));
-      throw error instanceof Refusal ? error : unavailable('what an earlier request did can not be told now; repeat the request');
-    });
-  }
-  const id = supervisor.index.claimedUnder(mark.key);
-  const found = id === undefined ? undefined : supervisor.sandbox(id);
-  const claim = found?.context.record?.claim;
-  if (!found || !claim || !sameTenant(claim.owner, caller)) return undefined;
-  if (claim.mark?.body !== mark.body) throw idempotencyKeyReused();
-  return viewOf(found, clock.now());
-};
-
-/** Never rejects; gives up after a minute. */
-const fenceLater = async ({ supervisor, clock }: Pick<ClaimSandboxDeps, 'supervisor' | 'clock'>, id: InstanceId, namespace: string): Promise<void> => {
-  for (const until = clock.now() + SETTLE_MS; clock.now() < until;) {
-    await new Promise<void>((resolve) => { clock.at(clock.now() + FENCE_AGAIN_MS, resolve); });
-    if (await supervisor.fence(id, namespace).then(() => true, () => false)) return;
-  }
 };
 
 /** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */
@@ -114,22 +145,34 @@ const poolsOf = (supervisor: Supervisor, caller: Caller) =>
     return [{ name, namespace, idle: pool.counts.idle, running: pool.counts.running, starting: pool.counts.starting }];
   });
 
-interface Seat { readonly id: InstanceId; readonly from: InstanceId | undefined; readonly mark: RequestMark | undefined }
+interface Admitted { readonly candidate: Candidate; readonly from: InstanceId | undefined; readonly request: ClaimRequest }
 
-/** Quota before the claim; the instance goes back to the queue when there is none left. `from`: the seat of one that is given up for it. */
-const takeSeat = async (deps: ClaimSandboxDeps, owner: Tenant, { id, from, mark }: Seat): Promise<void> => {
-  const { coordination, supervisor, clock, sandboxLimit } = deps;
-  const entry = { name: id, amount: 1, limit: sandboxLimit, ...(mark ? { request: mark } : {}) };
+/**
+ * The request, its turn and its seat, in one step before the claim; the instance goes back where it is refused. An object: the request is
+ * open now, and what its former owner did with an instance is to be looked at first. `from`: the seat of one that is given up.
+ */
+const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, from, request }: Admitted): Promise<'admitted' | 'not-its-turn' | { readonly instance: InstanceId | undefined }> => {
+  const { coordination, supervisor, clock, quotaLimits } = deps;
+  const { id, idle, place } = candidate;
+  const limit = quotaLimits.of(pool.owner).sandboxes;
   const since = clock.now();
-  let granted = false;
+  const opening = request.opening?.isOpen ? undefined : request.opening;
+  let decided = false;
   try {
-    const reserved = from === undefined ? await coordination.reserve(owner, 'sandboxes', entry) : await coordination.move(owner, 'sandboxes', from, entry);
-    if (reserved) await requireReserved(deps, { tenant: owner, name: id, resources: ['sandboxes'], since });
-    granted = reserved;
+    opening?.mayOpen();
+    const admission = await coordination.admitClaim({ pool, instance: id, limit, idle, place, from, request: request.opening?.mark ?? request.mark, open: opening?.owner });
+    if (typeof admission === 'object') {
+      const instance = opening?.took(admission.opened);
+      decided = true;
+      return { instance };
+    }
+    if (admission === 'full') throw sandboxQuotaExceeded(limit);
+    if (admission === 'admitted') await requireReserved(deps, { tenant: pool.owner, name: id, resources: ['sandboxes'], since });
+    decided = true;
+    return admission;
   } finally {
-    if (!granted) supervisor.putBack(id);
+    if (!decided) supervisor.idle.putBack(id);
   }
-  if (!granted) throw sandboxQuotaExceeded(sandboxLimit);
 };
 
 /** `lost`: another may be tried; `seat` is ours to give back or to move, where it is not settled in the background. */

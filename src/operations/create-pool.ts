@@ -1,55 +1,42 @@
 import type { Supervisor } from '../actors/supervisor.ts';
-import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
-import { RecordExists, type Records } from '../contracts/record-store.ts';
-import { DefinitionRefused, OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
-import { idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolQuotaExceeded, templateNotFound } from '../model/refusals.ts';
-import { renderDefinition } from '../model/render-definition.ts';
-import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
-import { updateRevisionOf } from '../model/update-revision.ts';
+import type { PullSecretOwner, PullSecrets } from '../contracts/pull-secrets.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../model/pool.ts';
+import type { PoolSource } from '../model/pool-source.ts';
+import { idempotencyKeyReused, poolAlreadyExists } from '../model/refusals.ts';
+import type { RenderedPool } from '../model/render-pool.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
 import type { CreatePoolRequest, Operations } from './operations.ts';
-import { requireReserved } from './reservations.ts';
-import type { TemplateCatalog } from './template-catalog.ts';
+import { makePool, type MakePoolDeps, type PoolDraft, type Preparation } from './make-pool.ts';
+import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
+import { scaleOf } from './pool-scale.ts';
+import { tiePasswords } from './tie-passwords.ts';
 
-export interface CreatePoolDeps {
+export interface CreatePoolDeps extends PoolRenderingDeps, MakePoolDeps {
   readonly supervisor: Supervisor;
-  readonly pools: Records<PoolRecord>;
-  readonly templates: TemplateCatalog;
-  readonly driver: SandboxDriver;
-  readonly coordination: Coordination;
-  readonly clock: Clock;
   readonly newUid: () => string;
-  readonly limits: { readonly pools: number; readonly replicas: number };
+  readonly pullSecrets: PullSecrets;
+  readonly background: (name: string, work: Promise<void>) => void;
 }
 
-const MOST_CHOICES = 50;
-
-/** Makes a pool of the caller's from a template (operation `POST /sandboxpools`). Its filling begins at once. */
+/** Makes a pool of the caller's from a template, by name or inline (operation `POST /sandboxpools`). Its filling begins at once. */
 export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => async (caller, request) => {
-  const template = deps.templates.get(request.templateName ?? '');
-  if (!template) throw templateNotFound(deps.templates.list(MOST_CHOICES).map(choiceOf));
+  const { registries = [] } = request;
+  const source = registries.length === 0 ? request.source : { ...request.source, overrides: { ...request.source.overrides, imagePullSecretConfigured: true } };
+  const rendered = await renderSource(deps, source, caller.namespace);
+  const { replicas } = scaleOf(request);
   if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined) throw poolAlreadyExists();
-  const definition = renderDefinition(template.document);
-  checkDefinition(deps.driver, definition);
-  const draft = draftOf(deps, caller, { request, template, definition });
-  const since = deps.clock.now();
-  deps.supervisor.settleLater(draft.owner);
-  await reserve(deps, draft);
-  let record: PoolRecord;
-  try {
-    await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since });
-    record = await deps.pools.create(draft);
-  } catch (error) {
-    // What may have landed is settled later.
-    if (!(error instanceof OutcomeUnknown)) await release(deps, draft);
-    throw error instanceof RecordExists ? poolAlreadyExists() : error;
-  }
-  deps.supervisor.pools.add(record);
+  const draft = draftOf(deps, caller, request, { replicas, source, ...rendered });
+  const secretOwner: PullSecretOwner = { kind: 'pool', namespace: draft.owner.namespace, name: draft.name, uid: draft.uid };
+  const record = await makePool(deps, draft, registries.length === 0 ? NOTHING : {
+    prepare: () => deps.pullSecrets.keep(secretOwner, registries),
+    undo: () => deps.pullSecrets.forget(secretOwner).catch(() => undefined),
+  });
+  if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwner, registries));
   return poolViewOf(deps.supervisor, record);
 };
+
+const NOTHING: Preparation = { prepare: async () => undefined, undo: async () => undefined };
 
 /** See Operations. */
 export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] => async (caller, name, mark) => {
@@ -61,41 +48,12 @@ export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'superviso
   return pool;
 };
 
-const choiceOf = ({ name, document }: TemplateRecord) => ({ name, description: document.spec.description ?? '' });
-
-const checkDefinition = (driver: SandboxDriver, definition: InstanceDefinition): void => {
-  try {
-    driver.check(definition);
-  } catch (error) {
-    if (error instanceof DefinitionRefused) throw invalidArgument('templateName', `this daemon can't run the template: ${error.message}`);
-    throw error;
-  }
-};
-
-const draftOf = (deps: CreatePoolDeps, caller: Caller, from: { request: CreatePoolRequest; template: TemplateRecord; definition: InstanceDefinition }): Omit<PoolRecord, 'revision'> => {
-  const { request, template, definition } = from;
+const draftOf = (deps: CreatePoolDeps, caller: Caller, request: CreatePoolRequest, made: { readonly replicas: number; readonly source: PoolSource } & RenderedPool): PoolDraft => {
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
+  const { name, minReplicas, maxReplicas, updateStrategy, labels, annotations, mark } = request;
   return {
-    uid: deps.newUid(), name: request.name, owner, createdAt: deps.clock.now(), replicas: request.replicas,
-    templateName: template.name, templateVersion: template.version, labels: request.labels,
-    annotations: request.annotations, ...(request.mark ? { mark: request.mark } : {}), definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
+    uid: deps.newUid(), name, owner, createdAt: deps.clock.now(), labels, annotations, ...(mark ? { mark } : {}),
+    ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
+    ...made, updateStrategy: { ...DEFAULT_UPDATE_STRATEGY, ...updateStrategy }, breaker: CLOSED_BREAKER, deleting: false,
   };
-};
-
-const reserve = async (deps: CreatePoolDeps, { owner, uid, replicas }: Omit<PoolRecord, 'revision'>): Promise<void> => {
-  const { coordination, limits } = deps;
-  if (!await coordination.reserve(owner, 'pools', { name: uid, amount: 1, limit: limits.pools })) throw poolQuotaExceeded();
-  let granted = false;
-  try {
-    granted = await coordination.reserve(owner, 'replicas', { name: uid, amount: replicas, limit: limits.replicas });
-  } finally {
-    // Where even that is out of reach, what was reserved is settled later.
-    if (!granted) await coordination.release(owner, 'pools', uid).catch(() => undefined);
-  }
-  if (!granted) throw poolQuotaExceeded();
-};
-
-const release = async ({ coordination }: CreatePoolDeps, { owner, uid }: Omit<PoolRecord, 'revision'>): Promise<void> => {
-  await coordination.release(owner, 'pools', uid);
-  await coordination.release(owner, 'replicas', uid);
 };

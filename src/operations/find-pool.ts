@@ -1,4 +1,4 @@
-import type { PoolSnapshot } from '../actors/pool-host.ts';
+import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import { NO_INSTANCES, type PoolRecord } from '../model/pool.ts';
 import { poolNotFound } from '../model/refusals.ts';
@@ -16,4 +16,4 @@ export const findPool = async (supervisor: Supervisor, caller: Caller, name: str
 
 /** The pool as it stands; from its record alone where its actor is gone. */
 export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView =>
-  supervisor.pools.get(record.uid) ?? { record, phase: record.deleting === false ? 'Pending' : 'Deleting', counts: NO_INSTANCES };
+  supervisor.pools.get(record.uid) ?? { record, phase: record.deleting === false ? 'Pending' : 'Deleting', counts: NO_INSTANCES, updated: NO_INSTANCES, conditions: record.conditions ?? [] };

@@ -1,15 +1,29 @@
+import type { TellStep } from '../contracts/tracing.ts';
 import type { ExecOutcome, ExecRequest, LogBatch, LogLine, PortConnection, Terminal } from '../contracts/sandbox-driver.ts';
+import type { Volume } from '../contracts/volumes.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
+import type { AutoscalingGroup, GroupChange } from '../model/autoscaling-group.ts';
+import type { EnvMode, EnvOverrides, EnvRecord, MemberConfig, TemplateRef } from '../model/env.ts';
 import type { EventBatch, EventRecord } from '../model/event.ts';
-import type { InstanceId } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
+import type { InstanceType } from '../model/instance-type.ts';
+import type { Patch } from '../model/merge-patch.ts';
+import type { QuotaAmounts } from '../model/quota.ts';
+import type { UpdateStrategy } from '../model/pool.ts';
+import type { PoolSource, RegistryCredentials } from '../model/pool-source.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
+import type { ToldDecision } from '../model/scaling-decision.ts';
+import type { POOL_SIZINGS, SandboxTemplateDocument } from '../model/template.ts';
 import type { Caller, Role } from '../model/tenant.ts';
-import type { Page, PageRequest, PoolView, SandboxDetailView, SandboxView } from './views.ts';
+import type { AuditList, AuditRequest } from './audit-view.ts';
+import type { LogLevels } from './log-levels.ts';
+import type { DebugOperations } from './debug-operations.ts';
+import type { Opening } from './opening.ts';
+import type { ClusterView, EnvView, FeatureGates, MemberView, Page, PageRequest, PoolSyncView, PoolView, QuotaView, SandboxDetailView, SandboxStatistics, SandboxView, TemplateView } from './views.ts';
 
 /** Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
-export interface Operations {
+export interface Operations extends DebugOperations {
   /** The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
   readonly authenticate: (key: string | undefined) => Caller;
   /** The same for one that was refused: another replica may have made it a moment ago. */
@@ -22,17 +36,14 @@ export interface Operations {
   /** Durable, and the key worth nothing, when it resolves. */
   readonly deleteApiKey: (caller: Caller, keyId: string) => Promise<void>;
   /** The same for `/admin`; answers the key's id. */
-  readonly deleteApiKeyByName: (caller: Caller, name: { readonly namespace: string; readonly shortName: string }) => Promise<string>;
+  readonly deleteApiKeyByName: (caller: Caller, name: ApiKeyName) => Promise<string>;
+  /** For `/admin`: has the key count on all worker clusters; answers its id. Refuses with ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE. */
+  readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
+  /** Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers the way to end it. */
+  readonly followKey: (keyId: string, ended: () => void) => () => void;
 
-  /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. */
-  readonly claimSandbox: (caller: Caller, request: ClaimRequest) => Promise<SandboxView>;
-  /**
-   * What an earlier request of this mark claimed, as long as it lives: its answer was lost with the daemon, or its client.
-   * Refuses with IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with IDEMPOTENCY_KEY_REUSED where
-   * it had another body. `instance`: another replica began the request and is gone; it may have claimed this one, and if it did
-   * not it never will once this resolves.
-   */
-  readonly claimedUnder: (caller: Caller, mark: RequestMark, instance?: InstanceId) => Promise<SandboxView | undefined>;
+  /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of `signal` ends a claim that waits, with its reason. */
+  readonly claimSandbox: (caller: Caller, request: ClaimRequest, signal?: AbortSignal) => Promise<SandboxView>;
   /** Resolves once it is known whether a claim of this mark has landed, whose request was refused before it was; undefined where none is open. */
   readonly unsettledClaim: (mark: RequestMark) => Promise<void> | undefined;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
@@ -62,12 +73,69 @@ export interface Operations {
   readonly createdPoolUnder: (caller: Caller, name: string, mark: RequestMark) => Promise<PoolView | undefined>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
-  readonly updatePool: (caller: Caller, name: string, change: { readonly replicas?: number; readonly ifMatch?: IfMatch | undefined }) => Promise<PoolView>;
+  readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;
+  /** Renders the pool anew from its template and its owner's wishes; replicas stay. */
+  readonly syncPool: (caller: Caller, name: string) => Promise<PoolView>;
+  /** What `syncPool` would apply. Writes nothing. */
+  readonly previewPoolSync: (caller: Caller, name: string) => Promise<PoolSyncView>;
   readonly deletePool: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<PoolView>;
 
+  readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
+  /** The caller's env of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */
+  readonly createdEnvUnder: (caller: Caller, name: string, mark: RequestMark) => Promise<EnvView | undefined>;
+  readonly getEnv: (caller: Caller, name: string) => Promise<EnvView>;
+  readonly listEnvs: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<EnvView>>;
+  readonly replaceEnv: (caller: Caller, name: string, change: EnvReplacement) => Promise<EnvView>;
+  readonly patchEnv: (caller: Caller, name: string, change: EnvPatchRequest) => Promise<EnvView>;
+  readonly deleteEnv: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<EnvView>;
+  /** Renders every member's pool anew. Refuses with ENV_SYNC_PARTIAL. */
+  readonly syncEnv: (caller: Caller, name: string) => Promise<EnvView>;
+  readonly addMember: (caller: Caller, envName: string, request: AddMemberRequest) => Promise<MemberView>;
+  /** The same for a member, as `createdEnvUnder` for an env. */
+  readonly addedMemberUnder: (caller: Caller, envName: string, mark: RequestMark) => Promise<MemberView | undefined>;
+  readonly listMembers: (caller: Caller, envName: string) => Promise<readonly PoolView[]>;
+  readonly updateMember: (caller: Caller, envName: string, name: string, change: MemberChange) => Promise<MemberView>;
+  readonly deleteMember: (caller: Caller, envName: string, name: string, options: { readonly force: boolean }) => Promise<{ readonly name: string; readonly namespace: string }>;
+  readonly listGroups: (caller: Caller, envName: string) => Promise<readonly AutoscalingGroup[]>;
+  readonly getGroup: (caller: Caller, envName: string, groupName: string) => Promise<GroupView>;
+  /** The newest first; those that are kept. */
+  readonly groupDecisions: (caller: Caller, envName: string, groupName: string) => Promise<readonly ToldDecision[]>;
+  readonly updateGroup: (caller: Caller, envName: string, groupName: string, change: GroupChange) => Promise<GroupView>;
+  readonly deleteGroup: (caller: Caller, envName: string, groupName: string) => Promise<void>;
+
+  /** Refuses with UNAVAILABLE where it is not known what is used; so do the next two. */
+  readonly getQuotas: (caller: Caller) => Promise<QuotaView>;
+  /** For `/admin`: of any user. */
+  readonly getQuotasOf: (caller: Caller, user: TeamUser) => Promise<QuotaView>;
+  /** The same; what is not named stays as it is. Durable when it resolves. */
+  readonly setQuotasOf: (caller: Caller, user: TeamUser, change: Partial<QuotaAmounts>) => Promise<QuotaView>;
+
+  readonly getTemplate: (name: string) => Promise<TemplateView>;
+  readonly listTemplates: (page: PageRequest) => Page<TemplateView>;
+  /** These three for `/admin`. Durable when they resolve. */
+  readonly createTemplate: (document: SandboxTemplateDocument) => Promise<TemplateView>;
+  readonly updateTemplate: (name: string, change: TemplateChange & { readonly ifMatch?: IfMatch | undefined }) => Promise<TemplateView>;
+  readonly deleteTemplate: (name: string) => Promise<void>;
+
+  readonly listInstanceTypes: () => readonly InstanceType[];
+  /** Those of the caller's namespace; whose it is follows from the key alone. */
+  readonly listVolumes: (caller: Caller) => Promise<readonly Volume[]>;
+  readonly featureGates: () => FeatureGates;
+  readonly listClusters: () => readonly ClusterView[];
+  /** For `/admin`: of all namespaces. */
+  readonly sandboxStatistics: () => Promise<SandboxStatistics>;
+
   readonly readiness: () => Readiness;
+  /** Refuses with FEATURE_DISABLED where nothing is taken down. */
+  readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
+  /** Of the log of the replica that answers. */
+  readonly getLogLevel: LogLevels['getLogLevel'];
+  readonly setLogLevel: LogLevels['setLogLevel'];
   readonly shards: () => ShardReport;
 }
+
+export interface ApiKeyName { readonly namespace: string; readonly shortName: string }
+export interface TeamUser { readonly team: string; readonly user: string }
 
 export interface ApiKeyRequest {
   /** Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A secret. */
@@ -80,7 +148,18 @@ export interface ApiKeyRequest {
 export interface AdminApiKeyRequest extends ApiKeyRequest { readonly team?: string; readonly user?: string; readonly role?: Role }
 export interface IssuedApiKey { readonly record: ApiKeyRecord; readonly apiKey: string }
 
-export interface ClaimRequest { readonly poolName: string; readonly idleTimeoutMs?: number; readonly mark?: RequestMark }
+export interface ClaimRequest {
+  readonly poolName: string;
+  readonly idleTimeoutMs?: number;
+  /** How long to wait for an instance where none is idle; 0 where it is left out. */
+  readonly waitMs?: number;
+  /** Of one with an Idempotency-Key; found again is what an earlier one claimed. */
+  readonly opening?: Opening;
+  /** Of one that is open already. */
+  readonly mark?: RequestMark;
+  /** Told what each step took. */
+  readonly step?: TellStep;
+}
 
 export interface SandboxFilter {
   readonly poolName?: string;
@@ -129,11 +208,13 @@ export interface OpenTerminalRequest {
   readonly rows: number;
 }
 
-/** An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it. */
+/** An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it, or the key that it was opened by is worth nothing any more. */
 export interface OpenTerminal {
+  /** Whose key opened it; undefined where that is not known any more. */
+  readonly caller?: Caller | undefined;
   readonly terminal: Terminal;
   readonly touch: () => void;
-  readonly ended: Promise<void>;
+  readonly ended: Promise<'sandbox-ended' | 'key-revoked'>;
   /** Gives the seat back (at most 16 a sandbox) and hangs up. May be repeated. */
   readonly close: () => void;
 }
@@ -158,13 +239,80 @@ export interface OpenEndpoint {
   readonly close: () => void;
 }
 
-export interface CreatePoolRequest {
+/** What a pool's owner may say of it. */
+export interface PoolWishes {
+  readonly source?: PoolSource;
+  /** Secrets. Replaces those that were given before. */
+  readonly registries?: readonly RegistryCredentials[];
+  readonly replicas?: number;
+  readonly minReplicas?: number;
+  readonly maxReplicas?: number;
+  readonly updateStrategy?: Partial<UpdateStrategy>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface CreatePoolRequest extends PoolWishes {
   readonly name: string;
-  readonly templateName?: string;
-  readonly replicas: number;
+  readonly source: PoolSource;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly mark?: RequestMark;
+}
+
+export interface PoolChange extends PoolWishes { readonly ifMatch?: IfMatch | undefined }
+
+interface EnvWord {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly templateRef: TemplateRef;
+  readonly overrides: EnvOverrides;
+  /** Secrets. Replaces those that were given before. */
+  readonly registries?: readonly RegistryCredentials[];
+}
+
+export interface CreateEnvRequest extends EnvWord {
+  readonly name: string;
+  readonly mode: EnvMode;
+  readonly envDocs?: string;
+  readonly mark?: RequestMark;
+}
+
+/** Name and mode can't change. */
+export interface EnvReplacement extends EnvWord { readonly name?: string; readonly mode?: EnvMode; readonly ifMatch?: IfMatch | undefined }
+
+/** null removes, objects merge, all else takes the place of what is there. */
+export interface EnvPatchRequest {
+  readonly patch: {
+    readonly overrides?: Patch | null;
+    readonly labels?: Patch | null;
+    readonly annotations?: Patch | null;
+    readonly envDocs?: string | null;
+  };
+  readonly registries?: readonly RegistryCredentials[];
+  readonly ifMatch?: IfMatch | undefined;
+}
+
+export interface AddMemberRequest {
+  /** Generated where it is left out. */
+  readonly name?: string;
+  readonly clusterId?: string;
+  readonly replicas?: number;
+  readonly config: MemberConfig;
+  readonly mark?: RequestMark;
+}
+
+/** What is not named stays. */
+export interface MemberChange { readonly replicas?: number; readonly config: MemberConfig; readonly ifMatch?: IfMatch | undefined }
+
+export interface GroupView { readonly env: EnvRecord; readonly group: AutoscalingGroup }
+
+/** What is not named stays. An empty text is none. */
+export interface TemplateChange {
+  readonly document?: SandboxTemplateDocument;
+  readonly description?: string;
+  readonly docs?: string;
+  readonly poolSizing?: (typeof POOL_SIZINGS)[number];
 }
 
 export interface ShardReport {

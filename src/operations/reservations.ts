@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/clock.ts';
-import { RESERVATION_MS, type QuotaResource, type Quotas } from '../contracts/coordination.ts';
+import { RESERVATION_MS, type Quotas } from '../contracts/coordination.ts';
+import type { QuotaResource } from '../model/quota.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 

@@ -26,7 +26,7 @@ export const sandboxEvents = (deps: SandboxEventsDeps): Operations['sandboxEvent
   const shown = shownLive(deps, sandboxId) ?? shownByHistory(await deps.history.find(sandboxId)) ?? await shownFresh(deps, caller, sandboxId);
   if (!shown || !mayRead(caller, shown.owner)) throw sandboxNotFound();
   const kept = await deps.events.eventsOf(sandboxId);
-  return [...shown.events, ...kept].toSorted((a, b) => a.at - b.at || rankOf(a) - rankOf(b)).slice(-MOST_EVENTS);
+  return [...shown.events, ...kept].toSorted((a, b) => rankOf(a) - rankOf(b) || a.at - b.at).slice(-MOST_EVENTS);
 };
 
 const shownLive = ({ supervisor }: SandboxEventsDeps, sandboxId: InstanceId): Shown | undefined => {
@@ -82,5 +82,14 @@ const eventsFrom = ({ id, owner, poolName }: { readonly id: InstanceId; readonly
   };
 };
 
-/** Of those of one moment. */
-const rankOf = ({ reason }: EventRecord): number => (reason === 'Created' ? 0 : reason === 'Started' ? 1 : reason === 'Completed' ? 3 : 2);
+/** What comes before what in every life, whichever replica's clock said when. What is kept happens between claim and end. */
+const rankOf = ({ reason }: EventRecord): number => {
+  switch (reason) {
+    case 'Created': return 0;
+    case 'Started': return 1;
+    case 'Claimed': return 2;
+    case 'Killing': return 4;
+    case 'Completed': return 5;
+    default: return 3;
+  }
+};

@@ -2,7 +2,10 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../model/api-key.ts';
 import { invalidToken, sandboxNotRunning, tooManyTerminals } from '../model/refusals.ts';
+import type { Caller } from '../model/tenant.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, Operations } from './operations.ts';
 import { Seats } from './seats.ts';
@@ -13,6 +16,7 @@ export interface TerminalDeps {
   readonly coordination: Coordination;
   readonly clock: Clock;
   readonly clusterId: string;
+  readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
 }
 
 const TOKEN_LIFETIME_MS = 30_000;
@@ -23,22 +27,25 @@ const WATCH_MS = 3_600_000;
 /** Issues a single-use token of 30 seconds for a terminal (operation `POST /sandboxes/{sandboxId}/exec-token`). */
 export const createExecToken = (deps: TerminalDeps): Operations['createExecToken'] => async (caller, sandboxId) => {
   await runningSandbox(deps.supervisor, caller, sandboxId);
-  return await deps.coordination.issueToken(sandboxId, TOKEN_LIFETIME_MS);
+  return await deps.coordination.issueToken(`${sandboxId} ${caller.keyId}`, TOKEN_LIFETIME_MS);
 };
 
-/** Opens a terminal for a token; the token is used up whatever comes of it. At most 16 a sandbox. */
+/**
+ * Opens a terminal for a token; the token is used up whatever comes of it. At most 16 a sandbox. It ends with the key that the token
+ * was issued to, and is refused like an unknown token where that is gone.
+ */
 export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => {
   const seats = new Seats(MOST_TERMINALS);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
-    const meant = await coordination.redeemToken(token);
-    if (meant === undefined || meant !== sandboxId || clusterId !== deps.clusterId) throw invalidToken();
+    const [meant, keyId = ''] = (await coordination.redeemToken(token))?.split(' ') ?? [];
+    if (meant !== sandboxId || clusterId !== deps.clusterId || !await deps.apiKeys.good(keyId)) throw invalidToken();
     const snapshot = supervisor.sandbox(sandboxId);
     if (snapshot?.status !== 'Running') throw sandboxNotRunning(snapshot?.status ?? 'Completed');
     if (!seats.take(sandboxId)) throw tooManyTerminals(MOST_TERMINALS);
     try {
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
-      return opened(deps, { sandboxId, terminal, leave: () => seats.leave(sandboxId) });
+      return opened(deps, { sandboxId, keyId, terminal, leave: () => seats.leave(sandboxId) });
     } catch (error) {
       seats.leave(sandboxId);
       if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
@@ -47,24 +54,32 @@ export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => 
   };
 };
 
-const opened = ({ supervisor, clock }: TerminalDeps, { sandboxId, terminal, leave }: { sandboxId: string; terminal: OpenTerminal['terminal']; leave: () => void }): OpenTerminal => {
+interface Opened { readonly sandboxId: string; readonly keyId: string; readonly terminal: OpenTerminal['terminal']; readonly leave: () => void }
+
+const opened = ({ supervisor, clock, apiKeys }: TerminalDeps, { sandboxId, keyId, terminal, leave }: Opened): OpenTerminal => {
   let open = true;
+  let forget = (): void => undefined;
+  const revoked = new Promise<'key-revoked'>((resolve) => { forget = apiKeys.followEnd(keyId, () => { resolve('key-revoked'); }); });
   const close = (): void => {
     if (!open) return;
     open = false;
+    forget();
     leave();
     terminal.close();
     supervisor.wake(sandboxId);
   };
   const touch = (): void => { supervisor.send(sandboxId, { type: 'ACTIVE', now: clock.now() }); };
   touch();
-  return { terminal, touch, close, ended: untilEnded(supervisor, clock, { sandboxId, isOpen: () => open }) };
+  return { caller: callerOf(apiKeys.find(keyId)), terminal, touch, close, ended: Promise.race([revoked, untilEnded(supervisor, clock, { sandboxId, isOpen: () => open })]) };
 };
 
+const callerOf = (key: ApiKeyRecord | undefined): Caller | undefined =>
+  key && { namespace: key.namespace, team: key.team, user: key.user, role: key.role, keyId: key.keyId };
+
 /** Settles when the sandbox has left Running, or the terminal was closed. */
-const untilEnded = async (supervisor: Supervisor, clock: Clock, { sandboxId, isOpen }: { sandboxId: string; isOpen: () => boolean }): Promise<void> => {
+const untilEnded = async (supervisor: Supervisor, clock: Clock, { sandboxId, isOpen }: { sandboxId: string; isOpen: () => boolean }): Promise<'sandbox-ended'> => {
   for (;;) {
     const snapshot = await supervisor.until(sandboxId, (seen) => seen?.status !== 'Running' || !isOpen(), clock.now() + WATCH_MS);
-    if (snapshot?.status !== 'Running' || !isOpen()) return;
+    if (snapshot?.status !== 'Running' || !isOpen()) return 'sandbox-ended';
   }
 };

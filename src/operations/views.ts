@@ -1,6 +1,11 @@
+import type { EnvCondition } from '../model/env-condition.ts';
+import type { EnvMember, EnvRecord, MemberConfig, MemberState } from '../model/env.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
+import type { PoolCondition } from '../model/pool-condition.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
+import type { QuotaAmounts } from '../model/quota.ts';
 import type { EndReason, SandboxStatus } from '../model/sandbox.ts';
+import type { TemplateRecord, TemplateSpec } from '../model/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /** One sandbox as an operation answers it, live or finished. Times are milliseconds since the epoch; absent is undefined. */
@@ -38,7 +43,81 @@ export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;
   readonly counts: PoolCounts;
+  /** Those of `counts` that have the record's updateRevision. */
+  readonly updated: PoolCounts;
+  readonly conditions: readonly PoolCondition[];
+}
+
+/** What a user may have, and has, with what is being reserved. */
+export interface QuotaView {
+  readonly tenant: Tenant;
+  readonly limits: QuotaAmounts;
+  readonly used: QuotaAmounts;
+}
+
+export interface TemplateView {
+  readonly record: TemplateRecord;
+  /** Of an instance of it. */
+  readonly cpu: string;
+  readonly memory: string;
+}
+
+/** A switch for each optional feature that is wired into the deployment, named as on the wire. */
+export type FeatureGates = Readonly<Record<'volumes' | 'instanceType' | 'approvals' | 'envs' | 'autoscaling' | 'multiCluster' | 'terminal' | 'exec' | 'logs'
+  | 'quotas' | 'compatibleApi' | 'console', boolean>>;
+
+export interface ClusterView {
+  readonly clusterId: string;
+  readonly isLocal: boolean;
+  readonly status: 'Connected' | 'Disconnected';
+  readonly lastHeartbeat: number;
+}
+
+export interface SandboxStatistics {
+  readonly total: number;
+  readonly byStatus: ReadonlyMap<SandboxStatus, number>;
+  readonly byNamespace: ReadonlyMap<string, number>;
+}
+
+/** What a sync would make of a pool: its record as it stands, the template applied, and its version. */
+export interface PoolSyncView {
+  readonly record: PoolRecord;
+  readonly spec: TemplateSpec;
+  readonly version: string;
 }
 
 export interface PageRequest { readonly limit: number; readonly offset: number }
 export interface Page<T> extends PageRequest { readonly items: readonly T[]; readonly total: number }
+
+/** One member of an env as it is seen now. */
+export interface ObservedMember {
+  readonly name: string;
+  readonly clusterId: string;
+  readonly state: MemberState;
+  readonly config: MemberConfig;
+  readonly idle: number;
+  readonly running: number;
+  readonly desired: number;
+  readonly current: number;
+  readonly pending: number;
+  readonly saturatedUntil: number | undefined;
+  readonly autoscaling: boolean;
+  readonly headroom: number;
+  readonly updateRevision: string | undefined;
+  readonly updated: number;
+  readonly templateVersion: string | undefined;
+}
+
+export interface EnvView {
+  readonly record: EnvRecord;
+  readonly observed: readonly ObservedMember[];
+  readonly conditions: readonly EnvCondition[];
+  /** When it was so. */
+  readonly at: number;
+  /** The local one. */
+  readonly clusterId: string;
+  /** As it is now. */
+  readonly template?: TemplateRecord;
+}
+
+export interface MemberView { readonly env: EnvRecord; readonly member: EnvMember; readonly pool: PoolView }

@@ -1,13 +1,19 @@
+import type { RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination, UsageRecords } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
 import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
+import { RedisChannels } from './channels.ts';
+import { CLAIM_SCRIPTS, RedisClaims } from './claims.ts';
 import { EVENT_SCRIPTS, RedisEventLog } from './event-log.ts';
 import { RedisHealth } from './health.ts';
+import { RedisInquiries } from './inquiries.ts';
 import { keysOf } from './keys.ts';
 import { LEASE_SCRIPTS, RedisLeases } from './leases.ts';
 import { QUOTA_SCRIPTS, RedisQuotas } from './quotas.ts';
 import { COUNT, redisRateLimits } from './rate-limits.ts';
+import { ADD_AUDIT, RedisRecentAudit } from './recent-audit.ts';
 import { RedisLink } from './redis-link.ts';
 import { REQUEST_SCRIPTS, RedisRequests } from './requests.ts';
 import type { RedisSettings } from './settings.ts';
@@ -20,6 +26,7 @@ export interface RedisCoordinationOptions {
   readonly usage: UsageRecords;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics?: Metrics;
   /** How long writes are let land before records are read; REBUILD_WAIT_MS. */
   readonly rebuildWaitMs?: number;
 }
@@ -27,6 +34,7 @@ export interface RedisCoordinationOptions {
 /** Coordination that is shared by replicas, with what an assembly needs beside it. */
 export interface RedisCoordination {
   readonly coordination: Coordination;
+  readonly recentAudit: RecentAudit;
   /** ms since the epoch by Redis' clock; undefined while it was never asked. */
   readonly time: () => number | undefined;
   /** Connects, and goes on trying where that fails; leases are taken from then on. Never rejects. */
@@ -35,26 +43,33 @@ export interface RedisCoordination {
   readonly stop: () => Promise<void>;
 }
 
-export const redisCoordination = ({ settings, replica, usage, clock, log, ...options }: RedisCoordinationOptions): RedisCoordination => {
+export const redisCoordination = ({ settings, replica, usage, clock, log, metrics, ...options }: RedisCoordinationOptions): RedisCoordination => {
   const keys = keysOf(settings.prefix);
-  const link = new RedisLink({ settings, log, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT] });
-  const leaseLink = new RedisLink({ settings, log, name: 'leases', scripts: LEASE_SCRIPTS });
+  const link = new RedisLink({ settings, log, metrics, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...CLAIM_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT, ADD_AUDIT] });
+  const leaseLink = new RedisLink({ settings, log, metrics, name: 'leases', scripts: LEASE_SCRIPTS });
   const leases = new RedisLeases({ link: leaseLink, keys, log, replica });
   const requests = new RedisRequests({ link, keys, log });
-  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, ownerOf: (mark) => requests.ownerOf(mark), ...options });
+  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, ...options });
+  const claims = new RedisClaims({ link, keys, log, replica, requests, quotas });
   const activity = new RedisActivity({ link, keys });
   const events = new RedisEventLog({ link, keys, log });
+  const channels = new RedisChannels({ link, settings, keys, log, others: [keys.asked(replica)] });
+  const inquiries = new RedisInquiries({ channels, keys, clock, replica });
   const health = new RedisHealth([link, leaseLink], log);
   const coordination: Coordination = {
     reserve: (...call) => quotas.reserve(...call),
     withdraw: (...call) => quotas.withdraw(...call),
-    move: (...call) => quotas.move(...call),
     stillReserved: (...call) => quotas.stillReserved(...call),
     release: (...call) => quotas.release(...call),
+    used: (...call) => quotas.used(...call),
     expectUse: (tenant) => { quotas.expectUse(tenant); },
     restore: () => quotas.restore(),
     unsettled: (...call) => quotas.unsettled(...call),
     settle: (...call) => quotas.settle(...call),
+    joinWaiting: (...call) => claims.joinWaiting(...call),
+    leaveWaiting: (...call) => claims.leaveWaiting(...call),
+    waiting: (...call) => claims.waiting(...call),
+    admitClaim: (...call) => claims.admitClaim(...call),
     lease: (...call) => leases.lease(...call),
     follow: (...call) => leases.follow(...call),
     giveUp: (...call) => leases.giveUp(...call),
@@ -70,26 +85,36 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, ...opt
     ended: (...call) => activity.ended(...call),
     publishEvent: (...call) => events.publishEvent(...call),
     followEvents: (...call) => events.followEvents(...call),
+    tellRevoked: (keyId) => { channels.tellRevoked(keyId); },
+    followRevoked: (report) => channels.followRevoked(report),
+    tellDemand: (word) => { channels.tellDemand(word); },
+    followDemand: (report) => channels.followDemand(report),
+    askReplica: (...call) => inquiries.askReplica(...call),
+    answerReplicas: (answer) => inquiries.answerReplicas(answer),
     ...redisTokens({ link, keys }),
     ...redisRateLimits({ link, keys }),
     describe: () => health.describe(),
   };
   return {
     coordination,
+    recentAudit: new RedisRecentAudit({ link, keys, log }),
     time: () => link.time.now(),
     start: async () => {
-      await Promise.all([link.start(), leaseLink.start()]);
+      await Promise.all([link.start(), leaseLink.start(), channels.start()]);
       await Promise.all([activity.start(), health.start()]);
       requests.start();
+      claims.start();
       events.start();
       leases.start();
     },
     stop: async () => {
       requests.stop();
+      claims.stop();
       health.stop();
       await Promise.all([leases.stop(), activity.stop(), events.stop()]);
       link.stop();
       leaseLink.stop();
+      channels.stop();
     },
   };
 };

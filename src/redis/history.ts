@@ -1,22 +1,22 @@
-import type { Clock } from '../contracts/clock.ts';
-import type { FinishedFilter, History } from '../contracts/history.ts';
+import { contradicts, type FinishedFilter, type GroupKey, type History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import { Retention, type RetentionOptions } from '../contracts/retention.ts';
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
+import { MOST_DECISIONS, type ToldDecision } from '../model/scaling-decision.ts';
 import { tenantKey } from '../model/tenant.ts';
 import { keysOf } from './keys.ts';
 import { RedisLink } from './redis-link.ts';
-import { EVENTS_OF, FIND, FORGET, RECORD, RECORD_EVENTS, TOTAL, WALK } from './scripts/history.ts';
+import { COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, WALK } from './scripts/history.ts';
 import type { RedisSettings } from './settings.ts';
 
-export interface RedisHistoryOptions {
+export interface RedisHistoryOptions extends RetentionOptions {
   readonly settings: RedisSettings;
-  readonly clock: Clock;
   readonly log: Log;
-  /** How long a finished sandbox is kept, in ms after it ended. */
-  readonly retentionMs: number;
+  readonly metrics?: Metrics;
 }
 
 /** Events of a sandbox that are kept. */
@@ -30,8 +30,6 @@ const STEP_BODIES = 250;
 /** Steps of one page at most. */
 const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
-const STEP_PAUSE_MS = 50;
-const SWEEP_PAUSE_MS = 60_000;
 /** Where no moment is given: before any. */
 const EVER = '-inf';
 
@@ -43,29 +41,27 @@ export class RedisHistory implements History {
   readonly #link: RedisLink;
   readonly #key: string;
   readonly #options: RedisHistoryOptions;
-  #cancelSweep: (() => void) | undefined;
-  #sweeping: Promise<void> = Promise.resolve();
-  #running = false;
+  readonly #retention: Retention;
 
   constructor(options: RedisHistoryOptions) {
     this.#options = options;
     this.#key = keysOf(options.settings.prefix).history;
-    this.#link = new RedisLink({ settings: options.settings, log: options.log, name: 'history', scripts: [RECORD, FIND, TOTAL, WALK, FORGET, RECORD_EVENTS, EVENTS_OF] });
+    this.#retention = new Retention(options, {
+      forget: async (before) => Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
+      failed: (error) => { options.log.debug({ error }, 'history not forgotten'); },
+    });
+    this.#link = new RedisLink({ settings: options.settings, log: options.log, metrics: options.metrics, name: 'history', scripts: [RECORD, FIND, TOTAL, WALK, FORGET, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE] });
   }
 
   /** Never rejects: what needs Redis says so while it is away. */
   async start(): Promise<void> {
     await this.#link.start();
-    if (this.#running) return;
-    this.#running = true;
-    this.#sweepAt(0);
+    this.#retention.start();
   }
 
   /** Resolves when the step under way, if any, has ended. */
   async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelSweep?.();
-    await this.#sweeping;
+    await this.#retention.stop();
     this.#link.stop();
   }
 
@@ -87,6 +83,22 @@ export class RedisHistory implements History {
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     const [, ...events] = await this.#link.run(EVENTS_OF, [this.#key], [sandboxId]);
     return events.map((event) => JSON.parse(String(event).replace(/^\d+\|/, '')) as EventRecord);
+  }
+
+  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+    await this.#link.run(RECORD_DECISION, [this.#key], [`${envUid}/${group}`, decision.id, JSON.stringify(decision), MOST_DECISIONS, this.#options.retentionMs]);
+  }
+
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+    const [, ...decisions] = await this.#link.run(DECISIONS_OF, [this.#key], [`${envUid}/${group}`]);
+    return decisions.map((decision) => JSON.parse(String(decision)) as ToldDecision);
+  }
+
+  async countByNamespace(): Promise<ReadonlyMap<string, number>> {
+    const [, ...counts] = await this.#link.run(COUNT_BY_NAMESPACE, [this.#key], []);
+    const found = new Map<string, number>();
+    for (let i = 0; i < counts.length; i += 2) found.set(String(counts[i]), Number(counts[i + 1]));
+    return found;
   }
 
   async list(filter: FinishedFilter, { offset, limit }: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
@@ -118,25 +130,6 @@ export class RedisHistory implements History {
     }
     return items;
   }
-
-  #sweepAt(delayMs: number): void {
-    if (!this.#running) return;
-    const { clock } = this.#options;
-    this.#cancelSweep = clock.at(clock.now() + delayMs, () => { this.#sweeping = this.#sweep(); });
-  }
-
-  /** One step, then the next one: soon while there is more, else in a minute. Never rejects. */
-  async #sweep(): Promise<void> {
-    const { clock, log, retentionMs } = this.#options;
-    let pause = SWEEP_PAUSE_MS;
-    try {
-      const [, forgotten] = await this.#link.run(FORGET, [this.#key], [clock.now() - retentionMs, SWEEP_ROWS]);
-      if (Number(forgotten) > 0) pause = STEP_PAUSE_MS; // there may be more
-    } catch (error) {
-      log.debug({ error }, 'history not forgotten');
-    }
-    this.#sweepAt(pause);
-  }
 }
 
 interface Page { readonly offset: number; readonly limit: number }
@@ -151,10 +144,6 @@ const indexOf = (filter: FinishedFilter): { readonly level: string; readonly exa
   const exact = team === undefined && user === undefined && poolName === undefined;
   return { level: namespace === undefined ? ':all' : `:namespace:${namespace}`, exact, pattern };
 };
-
-/** An owner together with parts that aren't the owner's matches nothing. */
-const contradicts = ({ owner, namespace, team, user }: FinishedFilter): boolean => owner !== undefined
-  && ((namespace ?? owner.namespace) !== owner.namespace || (team ?? owner.team) !== owner.team || (user ?? owner.user) !== owner.user);
 
 /** Of `group|claimed|ended|JSON`. */
 const finishedOf = (entry: unknown): FinishedSandbox => JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;

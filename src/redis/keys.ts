@@ -1,5 +1,6 @@
-import type { QuotaResource } from '../contracts/coordination.ts';
+import type { WaitedPool } from '../contracts/coordination.ts';
 import type { InstanceId } from '../model/identifiers.ts';
+import type { QuotaResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 
 /** Marks of activity are spread over so many hashes, so that no slot of a cluster has them all. */
@@ -7,7 +8,7 @@ export const ACTIVITY_BUCKETS = 16;
 
 /**
  * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one node of a cluster: a
- * tenant's, a bucket's of activity, and one each for leases, tokens, history and events.
+ * tenant's, a bucket's of activity, and one each for leases, tokens, history, events and audit.
  */
 export const keysOf = (prefix: string) => {
   const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenantKey(tenant)}}`;
@@ -17,6 +18,9 @@ export const keysOf = (prefix: string) => {
     usage: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:usage:${resource}`,
     /** Sorted set of names that were reserved and not settled, by moment. */
     unsettled: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:unsettled:${resource}`,
+    /** Sorted set of those who wait for a pool, and hash of who lives: scripts/claims.ts. */
+    waiting: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting:${uid}`,
+    waitingSeen: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting-seen:${uid}`,
     /** Text: `moment|token|run` of a rebuild that is under way. */
     rebuild: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:rebuild:${resource}`,
     /** Hash: `body`, `owner` and `until` while in flight, `instance`, `answer`. */
@@ -41,10 +45,18 @@ export const keysOf = (prefix: string) => {
     holders: `${prefix}:{leases}:holders`,
     /** redlock's. */
     lease: (shard: number): string => `${prefix}:{leases}:shard-${shard}`,
+    /** Channel of revoked API keys, by id. */
+    revoked: `${prefix}:revoked`,
+    /** Channel of what claims lack. */
+    demand: `${prefix}:demand`,
+    /** Channel of what a replica is asked and answered. */
+    asked: (replica: string): string => `${prefix}:asked:${replica}`,
     /** Stream; hash of where it stands; sorted set of keys by number. */
     events: `${prefix}:{events}:stream`,
     eventState: `${prefix}:{events}:state`,
     eventsSeen: `${prefix}:{events}:seen`,
+    /** Stream of the audit's last lines. */
+    audit: `${prefix}:{audit}`,
     /** Beginning of all keys of history. */
     history: `${prefix}:{history}`,
   };

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { QuotaEntry, QuotaResource, Quotas, Reservation, UsageRecords } from '../contracts/coordination.ts';
+import type { QuotaEntry, Quotas, Reservation, UsageRecords } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import type { RequestMark } from '../model/request-mark.ts';
-import { unavailable } from '../model/refusals.ts';
+import { QUOTA_RESOURCES, type QuotaAmounts, type QuotaResource } from '../model/quota.ts';
+import { type Refusal, unavailable } from '../model/refusals.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -12,16 +12,16 @@ import { RELEASE } from './scripts/release.ts';
 import { RESERVE } from './scripts/reserve.ts';
 import { SETTLE, UNSETTLED } from './scripts/settle.ts';
 import { STILL_RESERVED } from './scripts/still-reserved.ts';
+import { USED } from './scripts/used.ts';
 import { WITHDRAW } from './scripts/withdraw.ts';
 
-export const QUOTA_SCRIPTS = [RESERVE, WITHDRAW, RELEASE, STILL_RESERVED, UNSETTLED, SETTLE, BEGIN_REBUILD, END_REBUILD] as const;
+export const QUOTA_SCRIPTS = [RESERVE, WITHDRAW, RELEASE, STILL_RESERVED, UNSETTLED, SETTLE, USED, BEGIN_REBUILD, END_REBUILD] as const;
 
 /** Longer than any write that a reservation allowed may be under way. */
 export const REBUILD_WAIT_MS = 3_000;
 const MOST_REBUILDS = 256;
-const RESOURCES: readonly QuotaResource[] = ['sandboxes', 'pools', 'replicas'];
 /** More than any limit, and exact in Lua's numbers. */
-const NO_LIMIT = 1e15;
+export const NO_LIMIT = 1e15;
 
 export interface RedisQuotasDeps {
   readonly link: RedisLink;
@@ -31,8 +31,6 @@ export interface RedisQuotasDeps {
   /** This replica's name: whose reservations are whose. */
   readonly replica: string;
   readonly usage: UsageRecords;
-  /** By what this replica holds a request that is in flight; undefined where it does not. */
-  readonly ownerOf: (mark: RequestMark) => string | undefined;
   readonly rebuildWaitMs?: number;
 }
 
@@ -46,11 +44,11 @@ export class RedisQuotas implements Quotas {
   }
 
   async reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean> {
-    return await this.#reserve(tenant, resource, { entry, from: '' });
-  }
-
-  async move(tenant: Tenant, resource: QuotaResource, from: string, entry: QuotaEntry): Promise<boolean> {
-    return await this.#reserve(tenant, resource, { entry, from });
+    const { link, replica } = this.#deps;
+    const { name, amount, limit } = entry;
+    const [answer] = await link.run(RESERVE, this.#keys(tenant, resource), [replica, name, amount, Math.min(limit, NO_LIMIT)]);
+    if (answer === 'unknown') throw this.unknown(tenant);
+    return answer === 'ok';
   }
 
   async withdraw(tenant: Tenant, resource: QuotaResource, name: string): Promise<void> {
@@ -66,8 +64,14 @@ export class RedisQuotas implements Quotas {
     await this.#deps.link.run(RELEASE, this.#keys(tenant, resource), [name]);
   }
 
+  async used(tenant: Tenant): Promise<QuotaAmounts> {
+    const [known, sandboxes, pools, replicas] = await this.#deps.link.run(USED, QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)), []);
+    if (known !== 'known') throw this.unknown(tenant);
+    return { sandboxes: Number(sandboxes), pools: Number(pools), replicas: Number(replicas) };
+  }
+
   expectUse(tenant: Tenant): void {
-    for (const resource of RESOURCES) this.#rebuild(tenant, resource);
+    for (const resource of QUOTA_RESOURCES) this.#rebuild(tenant, resource);
   }
 
   /** Usage outlives the replica. */
@@ -83,19 +87,10 @@ export class RedisQuotas implements Quotas {
     await this.#deps.link.run(SETTLE, this.#keys(tenant, resource), settled.flatMap(({ name, version, amount }) => [name, version, amount]));
   }
 
-  async #reserve(tenant: Tenant, resource: QuotaResource, { entry, from }: { readonly entry: QuotaEntry; readonly from: string }): Promise<boolean> {
-    const { link, keys, replica } = this.#deps;
-    const { name, amount, limit, request } = entry;
-    const owner = request && this.#deps.ownerOf(request);
-    if (request && owner === undefined) throw takenOver();
-    const [answer] = await link.run(RESERVE, [...this.#keys(tenant, resource), ...(request ? [keys.request(tenant, request.key)] : [])],
-      [replica, name, amount, Math.min(limit, NO_LIMIT), from, owner ?? '']);
-    if (answer === 'taken') throw takenOver();
-    if (answer === 'unknown') {
-      this.expectUse(tenant); // one of them is seldom lost alone
-      throw unavailable('what you use is being counted anew; try again shortly', Math.ceil(this.#waitMs / 1_000));
-    }
-    return answer === 'ok';
+  /** Has all be made known: one of them is seldom lost alone. */
+  unknown(tenant: Tenant): Refusal {
+    this.expectUse(tenant);
+    return unavailable('what is used is being counted anew; try again shortly', Math.ceil(this.#waitMs / 1_000));
   }
 
   get #waitMs(): number { return this.#deps.rebuildWaitMs ?? REBUILD_WAIT_MS; }
@@ -128,8 +123,6 @@ export class RedisQuotas implements Quotas {
     return end === 'known';
   }
 }
-
-const takenOver = () => unavailable('the request was taken over by another replica; repeat it');
 
 const pairsOf = (list: readonly unknown[]): readonly (readonly [string, string])[] =>
   Array.from({ length: list.length / 2 }, (_, i) => [String(list[2 * i]), String(list[2 * i + 1])] as const);

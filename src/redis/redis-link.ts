@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import type { Log } from '../contracts/log.ts';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { RedisTime } from './redis-time.ts';
 import type { Script } from './script.ts';
@@ -7,6 +8,8 @@ import type { RedisSettings } from './settings.ts';
 
 /** A command ends in so many ms, answered or not. */
 export const COMMAND_MS = 1_000;
+/** Sooner than its caller gives up: Redis' time is known to within a journey of a ping. */
+const SCRIPT_MS = 900;
 const PING_MS = 2_000;
 /** Without a byte for so long a connection counts as dead; pings come more often. */
 const SILENCE_MS = 6_000;
@@ -19,6 +22,7 @@ export interface RedisLinkOptions {
   readonly name: string;
   readonly log: Log;
   readonly scripts: readonly Script[];
+  readonly metrics?: Metrics | undefined;
   /** ms; never set back. */
   readonly monotonic?: () => number;
 }
@@ -36,7 +40,7 @@ export class RedisLink {
     this.#options = options;
     this.#monotonic = options.monotonic ?? (() => performance.now());
     this.time = new RedisTime(this.#monotonic);
-    this.client = clientOf(options);
+    this.client = redisClient(options.settings, options.name);
     for (const { name, lua } of options.scripts) this.client.defineCommand(name, { lua });
     this.client.on('error', () => undefined); // told by what fails; unobserved it would be printed
   }
@@ -58,6 +62,10 @@ export class RedisLink {
 
   /** Rejects with `unavailable` where there is no answer in time: then it may have run, and does not run later. */
   async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+    return await this.#timed(script.name.replace('sandpool_', ''), () => this.#inTime(script, keys, args));
+  }
+
+  async #inTime(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
     const sentAt = this.#monotonic();
     let answer = await this.#send(script, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
@@ -71,6 +79,10 @@ export class RedisLink {
 
   /** A plain command, under the same promises but the one for later. */
   async call<T>(command: (client: Redis | Cluster) => Promise<T>): Promise<T> {
+    return await this.#timed('command', () => this.#called(command));
+  }
+
+  async #called<T>(command: (client: Redis | Cluster) => Promise<T>): Promise<T> {
     try {
       const answer = await command(this.client);
       this.#note(true);
@@ -89,12 +101,25 @@ export class RedisLink {
     const now = this.time.now();
     if (now === undefined) throw away();
     try {
-      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + COMMAND_MS, ...args);
+      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + SCRIPT_MS, ...args);
       this.#note(true);
       if (!Array.isArray(answer)) throw new Error(`${script.name} answered no list`);
       return answer;
     } catch (error) {
       throw this.#failed(error);
+    }
+  }
+
+  async #timed<T>(operation: string, work: () => Promise<T>): Promise<T> {
+    const { metrics = NO_METRICS } = this.#options;
+    const began = performance.now();
+    try {
+      return await work();
+    } catch (error) {
+      metrics.count('sandpool_store_failures_total', { store: 'redis', operation });
+      throw error;
+    } finally {
+      metrics.observe('sandpool_store_seconds', { store: 'redis', operation }, (performance.now() - began) / 1_000);
     }
   }
 
@@ -135,7 +160,8 @@ export class RedisLink {
 /** What every call rejects with that found no Redis. */
 const away = (): Refusal => unavailable('what the replicas share (Redis) is out of reach; try again shortly');
 
-const clientOf = ({ settings, name }: RedisLinkOptions): Redis | Cluster => {
+/** One that was not connected yet; `name` shows in Redis' CLIENT LIST. */
+export const redisClient = (settings: RedisSettings, name: string): Redis | Cluster => {
   const { urls, cluster } = settings;
   const tls = urls.some((url) => url.startsWith('rediss:'));
   const nodes = urls.map((url) => {

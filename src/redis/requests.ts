@@ -22,8 +22,11 @@ export interface RedisRequestsDeps {
   readonly leaseMs?: number;
 }
 
+export interface Begun { readonly keys: readonly string[]; readonly args: readonly (string | number)[] }
+
 interface InFlight {
   readonly owner: string;
+  readonly body: string;
   readonly keys: readonly string[];
   readonly openedAt: number;
 }
@@ -47,16 +50,32 @@ export class RedisRequests implements Requests {
   /** By what this replica holds the request; undefined where it does not. */
   ownerOf(mark: RequestMark): string | undefined { return this.#inFlight.get(mark.key)?.owner; }
 
-  async openRequest(mark: RequestMark, { tenant, ttlMs }: RequestOwner): Promise<OpenedRequest> {
-    const { link, limit } = this.#deps;
-    const owner = randomUUID();
-    const keys = this.#keys(mark, tenant);
-    const openedAt = performance.now();
-    const [kind, more] = await link.run(OPEN_REQUEST, keys, [mark.body, owner, this.#leaseMs, ttlMs, limit ?? MAX_REQUESTS_OF_TENANT]);
+  async openRequest(mark: RequestMark, owner: RequestOwner): Promise<OpenedRequest> {
+    const begun = this.begin(mark, owner);
+    if ('kind' in begun) return begun;
+    try {
+      return this.opened(mark, await this.#deps.link.run(OPEN_REQUEST, begun.keys, begun.args));
+    } catch (error) {
+      this.#inFlight.delete(mark.key);
+      throw error;
+    }
+  }
+
+  /** Before a script opens it: what that needs of keys and arguments. It is this replica's from then on, until `opened` says that it isn't. */
+  begin(mark: RequestMark, { tenant, ttlMs }: RequestOwner): Begun | OpenedRequest {
+    const known = this.#inFlight.get(mark.key);
+    if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
+    const [owner, keys] = [randomUUID(), this.#keys(mark, tenant)];
+    this.#inFlight.set(mark.key, { owner, body: mark.body, keys, openedAt: performance.now() });
+    return { keys, args: [mark.body, owner, this.#leaseMs, ttlMs, this.#deps.limit ?? MAX_REQUESTS_OF_TENANT] };
+  }
+
+  /** What the script answered. */
+  opened(mark: RequestMark, [kind, more]: readonly unknown[]): OpenedRequest {
+    if (kind === 'new') return more === '' ? { kind } : { kind, instance: String(more) };
+    this.#inFlight.delete(mark.key);
     if (kind === 'answered') return { kind, answer: String(more) };
-    if (kind !== 'new') return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
-    this.#inFlight.set(mark.key, { owner, keys, openedAt });
-    return more === '' ? { kind } : { kind, instance: String(more) };
+    return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
   }
 
   async keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void> {

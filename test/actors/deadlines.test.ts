@@ -32,6 +32,18 @@ describe('deadlines', () => {
     }), { numRuns: 1_000 });
   });
 
+  it('tells for which moment it was', () => {
+    const clock = new TestClock();
+    const told: number[] = [];
+    const deadlines = new Deadlines(clock, (_key, _now, at) => { told.push(at); });
+    const at = clock.now() + 7;
+
+    deadlines.arm('a', at);
+    clock.advance(20);
+
+    expect(told).to.deep.equal([at]);
+  });
+
   it('keeps its heap in proportion to the keys, however often one deadline moves', () => {
     const clock = new TestClock();
     let due = 0;
@@ -68,6 +80,22 @@ describe('the outbox', () => {
     outbox.put({ name: 'third', lease: undefined, act: () => { done.push('third'); } });
     outbox.drain();
     expect(done).to.deep.equal(['first', 'third']);
+  });
+
+  it('tells how many were dropped, and for how long the oldest is under way', async () => {
+    const outbox = new Outbox(quietLog);
+    let end = (): void => undefined;
+    outbox.put({ name: 'dropped', lease: { epoch: 1, held: () => false }, act: () => undefined });
+    outbox.put({ name: 'slow', lease: undefined, act: () => new Promise<void>((resolve) => { end = resolve; }) });
+    expect(outbox).to.include({ underWay: 0, oldestMs: 0, dropped: 0 });
+
+    outbox.drain();
+    await eventually(() => outbox.oldestMs > 0, 'the slow one has taken time');
+    expect(outbox).to.include({ underWay: 1, dropped: 1 });
+
+    end();
+    await outbox.settled();
+    expect(outbox).to.include({ underWay: 0, oldestMs: 0 });
   });
 
   it('goes on after one that throws or rejects, and knows when nothing is under way', async () => {

@@ -13,7 +13,8 @@ describe('the idle instances of a pool', () => {
 
   it('are given the longest idle first', () => {
     const shelf = filled();
-    expect(shelf.ids()).to.deep.equal(byAge.map(({ id }) => id));
+    expect(shelf.ids(Infinity)).to.deep.equal(byAge.map(({ id }) => id));
+    expect(shelf.ids(3)).to.deep.equal(byAge.slice(0, 3).map(({ id }) => id));
     for (const entry of byAge) {
       expect(shelf.first(ALL_BUCKETS)).to.equal(entry);
       shelf.remove(entry);

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { OrderedIndex } from '../../src/actors/ordered-index.ts';
-import { PoolIndex } from '../../src/actors/pool-index.ts';
-import { countedAs, SandboxIndex, type LiveFilter, type Placement } from '../../src/actors/sandbox-index.ts';
+import { OwnedIndex } from '../../src/actors/owned-index.ts';
+import { SandboxIndex, type LiveFilter, type Placement, UNCLAIMED } from '../../src/actors/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/a-supervisor.ts';
 
@@ -13,8 +13,9 @@ const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): n
 describe('an ordered index', () => {
   it('holds what a sorted list would, whatever is added and removed', () => {
     const entry = fc.record({ at: fc.integer({ min: 0, max: 20 }), id: fc.constantFrom('a', 'b', 'c', 'd', 'e') });
-    fc.assert(fc.property(fc.array(fc.record({ add: fc.boolean(), entry }), { maxLength: 60 }), fc.nat(5), fc.nat(5), (steps, offset, limit) => {
-      const index = new OrderedIndex();
+    const steps = fc.array(fc.record({ add: fc.boolean(), entry }), { maxLength: 60 });
+    fc.assert(fc.property(steps, fc.nat(5), fc.nat(5), fc.constantFrom(2, 3, 512), (steps, offset, limit, mostInBlock) => {
+      const index = new OrderedIndex(mostInBlock);
       let model: { at: number; id: string }[] = [];
       for (const step of steps) {
         const there = model.some((other) => byTime(other, step.entry) === 0);
@@ -25,10 +26,13 @@ describe('an ordered index', () => {
           expect(index.remove(step.entry)).to.equal(there);
           model = model.filter((other) => byTime(other, step.entry) !== 0);
         }
-        expect(index.ids()).to.deep.equal(model.map(({ id }) => id));
+        expect(index.ids(Infinity)).to.deep.equal(model.map(({ id }) => id));
         expect(index.first()?.id).to.equal(model[0]?.id);
       }
       expect(index.newest(offset, limit)).to.deep.equal(model.map(({ id }) => id).reverse().slice(offset, offset + limit));
+      expect(index.ids(limit)).to.deep.equal(model.map(({ id }) => id).slice(0, limit));
+      const among = { at: 10, id: 'c' };
+      expect(index.newerThan(among)).to.equal(model.filter((other) => byTime(other, among) > 0).length);
       expect(index.size).to.equal(model.length);
     }), RUNS);
   });
@@ -42,7 +46,7 @@ const placement = fc.record({
   createdAt: fc.integer({ min: 0, max: 5 }),
   claimedAt: fc.option(fc.integer({ min: 6, max: 9 }), { nil: undefined }),
   availableAt: fc.option(fc.integer({ min: 3, max: 5 }), { nil: undefined }),
-}).map(({ pool, ...rest }): Placement => ({ ...rest, poolUid: pool, poolName: pool }));
+}).map(({ pool, ...rest }): Placement => ({ ...rest, poolUid: pool, poolName: pool, updateRevision: rest.id < 'i4' ? 'r0' : 'r1' }));
 
 const step = fc.oneof(
   { weight: 6, arbitrary: placement.map((value) => ({ kind: 'place' as const, value })) },
@@ -63,16 +67,21 @@ describe('the index of sandboxes', () => {
       for (const { kind, value } of steps) {
         if (kind === 'place') {
           const before = model.get(value.id);
-          expect(index.place(value)).to.equal(before && countedAs(before));
+          expect(index.place(value)).to.deep.equal(before);
           model.set(value.id, value);
         } else if (kind === 'remove') {
           index.remove(value);
           model.delete(value);
         } else {
-          const id = index.takeIdle(value);
+          const id = index.takeIdle(value, 'r1');
           if (id !== undefined) index.putBack(id);
         }
       }
+      const live = [...model.values()].filter(({ status }) => status !== 'Completed');
+      const countsOf = (names: readonly string[]) => new Map([...new Set(names)].map((name) => [name, names.filter((other) => other === name).length]));
+      const { byStatus, byNamespace } = index.counts();
+      expect(byStatus).to.deep.equal(countsOf(live.map(({ status }) => status)));
+      expect(byNamespace).to.deep.equal(countsOf(live.map(({ owner }) => owner.namespace)));
       for (const [namespace, team, user] of [['n', 't', 'u'], ['n', 't', undefined], [undefined, undefined, undefined], [undefined, 't', undefined], [undefined, undefined, 'u'], ['n', undefined, 'v']]) {
         for (const poolName of [undefined, 'p']) {
           for (const phase of [undefined, 'Idle', 'Running', 'Starting', 'Stopping', 'Failed'] as const) {
@@ -88,28 +97,83 @@ describe('the index of sandboxes', () => {
 
   it('hands each idle instance to one taker, the longest idle first, until it is put back', () => {
     const index = new SandboxIndex();
-    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
     index.place({ ...base, id: 'late', availableAt: 9 });
     index.place({ ...base, id: 'early', availableAt: 3 });
-    expect([index.takeIdle('p'), index.takeIdle('p'), index.takeIdle('p')]).to.deep.equal(['early', 'late', undefined]);
+    expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.deep.equal(['early', 'late', undefined]);
     index.putBack('late');
-    expect(index.takeIdle('p')).to.equal('late');
-    expect(index.dismissable('p')).to.deep.equal([]);
+    expect(index.takeIdle('p', 'r1')).to.equal('late');
+    expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
+  });
+
+  it('gives up none that a claim took, also where its process is gone meanwhile', () => {
+    const index = new SandboxIndex();
+    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+    index.place({ ...base, id: 'taken', availableAt: 3 });
+    index.takeIdle('p', 'r1');
+    index.place({ ...base, id: 'taken', availableAt: undefined });
+    expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
+
+    index.putBack('taken');
+    expect(index.dismissable('p', 'r1', 10)).to.deep.equal(['taken']);
+  });
+
+  it('holds one that a claim took until it is claimed or gone for certain', () => {
+    const index = new SandboxIndex();
+    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined, availableAt: 1 };
+    for (const id of ['claimed', 'retired']) index.place({ ...base, id });
+    expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.have.members(['claimed', 'retired']);
+    index.place({ ...base, id: 'claimed', status: 'Running', claimedAt: 2 });
+    index.place({ ...base, id: 'retired', status: 'Stopping' });
+    expect(['claimed', 'retired'].map((id) => index.isTaken(id))).to.deep.equal([false, true]);
+    index.remove('retired');
+    expect(index.takenOf('p')).to.equal(undefined);
+  });
+
+  describe('while a pool changes its revision', () => {
+    const standing = (): SandboxIndex => {
+      const index = new SandboxIndex();
+      const base = { poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+      for (const updateRevision of ['r0', 'r1']) {
+        index.place({ ...base, id: `idle ${updateRevision}`, status: 'Idle', updateRevision, availableAt: updateRevision === 'r0' ? 3 : 9 });
+        index.place({ ...base, id: `unavailable ${updateRevision}`, status: 'Idle', updateRevision, availableAt: undefined });
+        index.place({ ...base, id: `starting ${updateRevision}`, status: 'Starting', updateRevision, availableAt: undefined });
+      }
+      return index;
+    };
+
+    it('hands out the current revision first, however long others have been idle', () => {
+      const index = standing();
+      expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.deep.equal(['idle r1', 'idle r0', undefined]);
+    });
+
+    it('hands out the longest idle of several older revisions', () => {
+      expect(standing().takeIdle('p', 'r2')).to.equal('idle r0');
+    });
+
+    it('gives up starting ones before unavailable and those before idle ones, older revisions before the current', () => {
+      expect(standing().dismissable('p', 'r1', 10)).to.deep.equal(['starting r0', 'starting r1', 'unavailable r0', 'unavailable r1', 'idle r0', 'idle r1']);
+    });
+
+    it('finds those of other revisions', () => {
+      expect(UNCLAIMED.map((as) => standing().stale('p', 'r1', { as, most: 9 }))).to.deep.equal([['starting r0'], ['unavailable r0'], ['idle r0']]);
+      expect(standing().stale('p', 'r2', { as: 'idle', most: 1 })).to.have.length(1);
+    });
   });
 
   it('forgets everything of what is removed', () => {
     const index = new SandboxIndex();
-    index.place({ id: 'i', status: 'Running', poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: 2, availableAt: 1 });
+    index.place({ id: 'i', status: 'Running', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: 2, availableAt: 1 });
     index.remove('i');
     expect(index.size).to.equal(0);
     expect(index.list({}, 0, 10).total).to.equal(0);
-    expect(index.claimedIn('p')).to.deep.equal([]);
+    expect(index.claimedIn('p', 10)).to.deep.equal([]);
   });
 });
 
 describe('the index of pools', () => {
   it('finds a pool by its namespace and name, and knows a name of another namespace', () => {
-    const index = new PoolIndex();
+    const index = new OwnedIndex();
     const mine = { ...aPool({ uid: 'u1', name: 'a' }), revision: '1' };
     const theirs = { ...aPool({ uid: 'u2', name: 'b', owner: { namespace: 'beta', team: 'beta', user: 'bob' } }), revision: '1' };
     index.add(mine);

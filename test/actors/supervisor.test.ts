@@ -1,8 +1,12 @@
 import { expect } from 'chai';
+import { NO_INSTANCES } from '../../src/model/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { deleteSandbox } from '../../src/operations/delete-sandbox.ts';
+import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
+import { aDefinition } from '../support/instance-orders.ts';
 
 const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
   try {
@@ -12,6 +16,12 @@ const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
     throw error;
   }
   throw new Error('was not refused');
+};
+
+/** What could happen by now has happened. */
+const turnsOfTheLoop = async (): Promise<void> => {
+  let turns = 0;
+  await eventually(() => ++turns > 100, 'turns');
 };
 
 describe('the supervisor', () => {
@@ -92,6 +102,53 @@ describe('the supervisor', () => {
     }, 'settled');
   });
 
+  it('refuses for no idle only once what another claim held is claimed or gone', async () => {
+    const { supervisor, pool, claim, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.startsByItself = false;
+    driver.hold('claim');
+    driver.hold('retire');
+    const first = refusalOf(claim(alice, { poolName: 'default' }));
+    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'claim sent');
+    clock.advance(4_000);
+    let refusal: string | undefined;
+    void refusalOf(claim(alice, { poolName: 'default' })).then(({ code }) => { refusal = code; });
+    clock.advance(1_001);
+    expect((await first).code).to.equal('UNAVAILABLE');
+    await eventually(() => driver.calls.some((call) => call.startsWith('retire')), 'it is being retired');
+    await turnsOfTheLoop();
+    expect(refusal).to.equal(undefined);
+    driver.letGo('retire');
+    await eventually(() => refusal === 'POOL_EXHAUSTED', 'it is refused');
+  });
+
+  it('starts none in the place of one that starts too long before that is gone', async () => {
+    const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, driver: new FakeSandboxDriver({ startsByItself: false }) });
+    await eventually(() => driver.running().length === 1, 'it starts');
+    driver.hold('retire');
+    clock.advance(aDefinition().startupTimeoutMs + 1);
+    await eventually(() => driver.calls.some((call) => call.startsWith('retire')), 'it is being retired');
+    expect(supervisor.pools.get(pool.uid)?.counts).to.deep.include({ starting: 0, retiring: 1 });
+    driver.letGo('retire');
+    await eventually(() => driver.calls.filter((call) => call.startsWith('launch')).length === 2, 'another one starts');
+  });
+
+  it('acknowledges a delete when others can know of it', async () => {
+    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    let marked = (): void => undefined;
+    coordination.markEnded = () => new Promise((resolve) => { marked = resolve; });
+    let acknowledged = false;
+    void deleteSandbox({ supervisor, clock })(alice, id).then(() => { acknowledged = true; });
+    await eventually(() => driver.calls.includes(`release ${id}`), 'it is being released');
+    clock.advance(700);
+    await turnsOfTheLoop();
+    expect(acknowledged).to.equal(false);
+    marked();
+    await eventually(() => acknowledged, 'it is acknowledged');
+  });
+
   it('ends a sandbox at its idle timeout, counted from its last activity', async () => {
     const { supervisor, pool, claim, clock, history } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
@@ -121,6 +178,28 @@ describe('the supervisor', () => {
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
     await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'gone');
     expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
+  });
+
+  for (const read of ['freshen', 'lookUp'] as const) {
+    it(`keeps a pool that was made while its name was looked for in vain (${read})`, async () => {
+      const { supervisor, pools } = await aSupervisor();
+      let answer = (_record: undefined): void => undefined;
+      pools.get = () => new Promise((resolve) => { answer = resolve; });
+      const looking = supervisor.pools[read](alice.namespace, 'late');
+      await new Promise<void>((resolve) => { setImmediate(resolve); });
+      const made = await pools.create(aPool({ name: 'late', replicas: 1 }));
+      await eventually(() => supervisor.pools.get(made.uid)?.counts.idle === 1, 'filled');
+      answer(undefined);
+      await looking;
+      expect(supervisor.pools.get(made.uid)).to.include({ phase: 'Ready' });
+    });
+  }
+
+  it('forgets a pool that is not found under its name any more', async () => {
+    const { supervisor, pools, pool } = await aSupervisor();
+    pools.records.clear(); // which no watch tells
+    await supervisor.pools.freshen(alice.namespace, pool.name);
+    expect(supervisor.pools.index.uidOf(alice.namespace, pool.name)).to.equal(undefined);
   });
 
   it('refuses claims from a pool that is being deleted', async () => {
@@ -178,7 +257,7 @@ describe('the supervisor', () => {
   it('makes a pool actor that threw again from its record, with its counts', async () => {
     const { supervisor, pool } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
-    supervisor.pools.send(pool.uid, { type: 'RECORD', now: 1, get record(): never { throw new Error('poison'); } });
+    supervisor.pools.send(pool.uid, { type: 'RECORD', now: 1, updated: NO_INSTANCES, get record(): never { throw new Error('poison'); } });
     expect(supervisor.pools.get(pool.uid)?.counts.idle).to.equal(2);
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas: 3 }));
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'goes on');

@@ -13,12 +13,16 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'embedded': ['contracts', 'model'],
   'k8s': ['contracts', 'model'],
   'redis': ['contracts', 'model'],
+  'metrics': ['contracts', 'model'],
+  'tracing': ['contracts', 'model'],
   'client': ['model'],
   'control': ['contracts'],
-  'cli': ['client', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor', 'version.ts'],
+  'audit': ['contracts'],
+  'cli': ['client', 'audit', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor', 'version.ts'],
   'config': ['model'],
   'config.ts': ['config'],
-  'log.ts': ['contracts'],
+  'log.ts': ['contracts', 'log-text.ts', 'model'],
+  'log-text.ts': [],
   'daemon-note.ts': [],
   'version.ts': [],
   'namespaces.ts': [],
@@ -28,7 +32,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The composition root and what it is made of: all parts but those that sit on top of it. */
-const COMPOSITION = ['doctor', 'assembly.ts', 'daemon.ts', 'daemon-policy.ts', 'embedded-assembly.ts', 'end-all.ts', 'first-start.ts', 'kubernetes-assembly.ts', 'shared-secrets.ts'];
+const COMPOSITION = ['doctor', 'assembly.ts', 'daemon.ts', 'daemon-audit.ts', 'daemon-envs.ts', 'daemon-inspection.ts', 'daemon-metrics.ts', 'daemon-tracing.ts', 'daemon-policy.ts', 'default-env.ts', 'embedded-assembly.ts', 'end-all.ts', 'first-start.ts', 'kubernetes-assembly.ts', 'shared-secrets.ts'];
 const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 
 /** What the command line loads only when it is asked to: the daemon's own code. */
@@ -36,6 +40,9 @@ const LAZY = /\bfrom\s*'[^']*\/(main|end-all|doctor\/doctor)\.ts'/;
 
 /** Where the time of day comes into a process: the daemon's Clock, and the spawner, which is a process of its own. */
 const CLOCKS = ['embedded/system-clock.ts', 'embedded/spawner/main.ts'];
+
+/** Tests by nature, which a command starts; and the page that a test compares. */
+const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
 
 const TYPE_IMPORT = /\bimport type\b[^;]*;/g;
 
@@ -75,6 +82,19 @@ describe('the source tree', () => {
     expect(eager.map(({ path }) => path)).to.deep.equal([]);
   });
 
+  it('keeps what people run apart from the tests', () => {
+    const wrong = ['bench', 'local-cluster', 'script', 'simulation'].flatMap((folder) => readSourceTree(folder).flatMap(({ path, imports }) =>
+      imports.filter((target) => target.startsWith('../test/') && !TESTS_IN_SCRIPT.includes(path)).map((target) => `${folder}/${path} → ${target}`)));
+
+    expect(wrong).to.deep.equal([]);
+  });
+
+  it('has the local cluster know nothing but the product', () => {
+    const wrong = readSourceTree('local-cluster').flatMap(({ path, imports }) => imports.filter((target) => /^\.\.\/(?!src\/)/.test(target)).map((target) => `${path} → ${target}`));
+
+    expect(wrong).to.deep.equal([]);
+  });
+
   it("keeps the spawner apart from the daemon's code", () => {
     const wrong = files.filter(({ path }) => path.startsWith('embedded/spawner/')).flatMap(({ path, withStrings }) =>
       importsOf({ withStrings: withStrings.replace(TYPE_IMPORT, ''), codeOnly: '' })
@@ -100,7 +120,7 @@ describe('the source tree', () => {
   it('uses each framework in its own part only', () => {
     const homes: Readonly<Record<string, readonly string[]>> = {
       'xstate': ['machines', 'actors'], 'koa': ['http'], '@koa/router': ['http'], 'node-pty': ['embedded'],
-      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'ioredis': ['redis'], 'redlock': ['redis'], 'pino': ['log.ts'], 'yaml': ['config', 'cli'],
+      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'ioredis': ['redis'], 'redlock': ['redis'], 'prom-client': ['metrics'], 'pino': ['log.ts'], 'yaml': ['config', 'cli', 'http'],
       'undici': ['k8s'], '@kubernetes/client-node': ['k8s'],
     };
     const wrong = files.flatMap(({ path, part, packages }) =>

@@ -4,23 +4,23 @@ import { fileURLToPath } from 'node:url';
 import { importsOf, type ScannedCode, scanCode } from './source-code.ts';
 
 export interface SourceFile extends ScannedCode {
-  /** Below src/: `actors/supervisor.ts`. */
+  /** Below the folder that was read: `actors/supervisor.ts`. */
   readonly path: string;
-  /** The folder below src/, or for a file right in it its own name: `actors`, `main.ts`. */
+  /** The folder below that, or for a file right in it its own name: `actors`, `main.ts`. */
   readonly part: string;
   readonly lines: number;
-  /** Files of src/ that it imports, by path. */
+  /** Files that it imports, by path from that folder: `model/pool.ts`, `../src/model/pool.ts`. */
   readonly imports: readonly string[];
   /** Packages and built-ins that it imports, as written. */
   readonly packages: readonly string[];
 }
 
-const SRC = fileURLToPath(new URL('../../src', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Every TypeScript file of src/. */
-export const readSourceTree = (): readonly SourceFile[] =>
-  readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts')).sort().map((path) => {
-    const source = readFileSync(join(SRC, path), 'utf8');
+/** Every TypeScript file of src/, or of another folder of the repository. */
+export const readSourceTree = (folder = 'src'): readonly SourceFile[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts')).sort().map((path) => {
+    const source = readFileSync(join(ROOT, folder, path), 'utf8');
     const code = scanCode(source);
     const specifiers = importsOf(code);
     return {

@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { createInterface } from 'node:readline';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { BadLink } from '../support/chaos/faults/bad-link.ts';
 import { ClockJump, FakeClock, noFakeTime } from '../support/chaos/faults/clock-jump.ts';
@@ -14,7 +14,7 @@ import { Killed } from '../support/chaos/faults/killed.ts';
 import { Stopped } from '../support/chaos/faults/stopped.ts';
 
 describe('faults of Redis', () => {
-  let redis: TestRedis;
+  let redis: RedisServer;
 
   before(async function () {
     if (noRedis !== undefined) skipBecause(this, noRedis);
@@ -27,7 +27,7 @@ describe('faults of Redis', () => {
     const fault = new Killed(redis, { what: 'Redis', others: 'wait', lastsMs: 0 });
     await fault.begin();
     const answer = redis.client.get('a'); // waits for the connection
-    expect(await Promise.race([answer, silence()])).to.equal('silence');
+    expect(await Promise.race([answer, silence(SILENCE_MS)])).to.equal('silence');
     await fault.end();
     expect(await answer).to.equal('1');
   });
@@ -36,7 +36,7 @@ describe('faults of Redis', () => {
     const fault = new Stopped((signal) => { redis.signal(signal); }, { what: 'Redis', others: 'wait', lastsMs: 0 });
     await fault.begin();
     const answer = redis.client.get('a');
-    expect(await Promise.race([answer, silence()])).to.equal('silence');
+    expect(await Promise.race([answer, silence(SILENCE_MS)])).to.equal('silence');
     await fault.end();
     expect(await answer).to.equal('1');
   });
@@ -67,27 +67,43 @@ describe('a bad link', () => {
     await new Promise((resolve) => { echo.close(resolve); });
   });
 
-  /** What comes back of one word: the word, `silence`, or `cut`. */
-  const said = async (): Promise<string> => {
+  /** What comes back of one word: the word, `cut`, or `silence` where nothing comes for so long. */
+  const said = async (patienceMs = ANSWER_MS): Promise<string> => {
     const client = connect(port, '127.0.0.1');
     clients.push(client);
     const cut = new Promise<string>((resolve) => { client.on('error', () => undefined).once('close', () => { resolve('cut'); }); });
     client.write('word');
-    return await Promise.race([once(client, 'data').then(([chunk]) => String(chunk), () => 'cut'), cut, silence()]);
+    return await Promise.race([once(client, 'data').then(([chunk]) => String(chunk), () => 'cut'), cut, silence(patienceMs)]);
   };
 
   for (const [trouble, outcome] of [['half-open', 'silence'], ['answers cut', 'cut'], ['slow', 'silence']] as const) {
     it(`that is ${trouble} gives ${outcome}, and works again after`, async () => {
-      const fault = new BadLink(proxy, { trouble, victim: 'a link', lastsMs: 0 });
+      const fault = new BadLink(proxy, { trouble, victim: 'a link', hinders: 0, lastsMs: 0 });
       await fault.begin();
-      expect(await said()).to.equal(outcome);
+      expect(await said(SILENCE_MS)).to.equal(outcome);
       await fault.end();
       expect(await said()).to.equal('word');
     });
   }
 
+  it('that was slow brings everything in its order, also what came once it was well', async () => {
+    const client = connect(port, '127.0.0.1');
+    clients.push(client);
+    let heard = '';
+    client.on('data', (chunk: Buffer) => { heard += chunk.toString(); });
+    const fault = new BadLink(proxy, { trouble: 'slow', victim: 'a link', hinders: 0, lastsMs: 0 });
+    await fault.begin();
+    client.write('first ');
+    await eventually(() => client.bytesWritten === 6, 'it is sent');
+    await silence(SILENCE_MS);
+    await fault.end();
+    client.write('second');
+    await eventually(() => heard.length === 12, 'both have come back');
+    expect(heard).to.equal('first second');
+  });
+
   it('that is cut ends every connection, again and again, and works again after', async () => {
-    const fault = new BadLink(proxy, { trouble: 'cut', victim: 'a link', lastsMs: 0 });
+    const fault = new BadLink(proxy, { trouble: 'cut', victim: 'a link', hinders: 0, lastsMs: 0 });
     await fault.begin();
     for (let round = 0; round < 2; round++) {
       const client = connect(port, '127.0.0.1').on('error', () => undefined);
@@ -132,5 +148,9 @@ describe('a clock that jumps', () => {
   });
 });
 
-/** Longer than a word takes there and back. */
-const silence = (): Promise<string> => new Promise((resolve) => { setTimeout(resolve, 300, 'silence'); });
+/** As far as a word may be there and back on a busy machine. */
+const ANSWER_MS = 10_000;
+/** Much longer than it takes there and back on an idle one. */
+const SILENCE_MS = 300;
+
+const silence = (afterMs: number): Promise<string> => new Promise((resolve) => { setTimeout(resolve, afterMs, 'silence').unref(); });

@@ -175,6 +175,14 @@ describe('the verdict on a run', () => {
       expect(promisesBroken(three().disturbed({ from: 500, to: 20_000, led: 21_000 }).at(25_900).recordGone('c'))).to.deep.equal([]);
       expect(promisesBroken(three().disturbed({ from: 500, to: 20_000, led: 21_000 }).at(26_100).recordGone('c'))).to.deep.equal(['surplus trimmed']);
     });
+    it('may wait while one trouble after another keeps everybody from trimming, and what overlaps counts once', () => {
+      const troubled = (): MadeUpRun => three().disturbed({ from: 500, to: 9_000, led: 10_000 }).disturbed({ from: 600, to: 2_000, led: 3_000 }).disturbed({ from: 8_000, to: 19_000, led: 20_000 });
+      expect(promisesBroken(troubled().at(24_900).recordGone('c'))).to.deep.equal([]);
+      expect(promisesBroken(troubled().at(25_100).recordGone('c'))).to.deep.equal(['surplus trimmed']);
+    });
+    it('is not a record that never gets a Pod', () => {
+      expect(promisesBroken(new MadeUpRun().pool('p', { replicas: 1 }).born('a').at(30_000).idle('b').at(30_001).recordGone('a'))).to.deep.equal([]);
+    });
     it('is not what replaces one that was asked to end', () => {
       expect(promisesBroken(new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(100).claimed('a').at(200).call({ what: 'delete', id: 'a' }, { status: 200 }).at(205).idle('b').podGone('a'))).to.deep.equal([]);
     });

@@ -47,7 +47,7 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   const operations = new FakeOperations();
   operations.runExec = runHere;
   const [tenant, admin] = [await operations.key('default', 'default'), await operations.key('ops', 'root', 'admin')];
-  await operations.createPool(operations.authenticate(tenant), { name: 'default', templateName: 'default', replicas, labels: {}, annotations: {} });
+  await operations.createPool(operations.authenticate(tenant), { name: 'default', source: { templateName: 'default' }, replicas, labels: {}, annotations: {} });
   const terminals: ServedTerminal[] = [];
   const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
   const clock = systemClock();
@@ -73,6 +73,18 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
       checkAnswers();
     },
   };
+};
+
+/** A daemon of its own for each test of the suite, and the command line in this process, as its tenant. */
+export const onACliDaemon = (): { readonly daemon: () => CliDaemon; readonly sandpool: (...args: readonly string[]) => Promise<CliEnd> } => {
+  let running: CliDaemon | undefined;
+  beforeEach(async () => { running = await aCliDaemon(); });
+  afterEach(() => running?.close());
+  const daemon = (): CliDaemon => {
+    if (!running) throw new Error('it is started before each test');
+    return running;
+  };
+  return { daemon, sandpool: (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon().dataDir }) };
 };
 
 export interface CliEnd {
@@ -131,15 +143,17 @@ export const startCliInTerminal = (args: readonly string[], env: Readonly<Record
   });
   let output = '';
   pty.onData((part) => { output += part; });
+  // The exit may be told before the last output was read.
+  const ended = new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }).then(async (exitCode) => {
+    await eventually(() => /AFTER\[.*?\]/.test(output), 'the output is all there');
+    return exitCode;
+  });
+  ended.catch(() => undefined); // of one that is killed nobody asks
   return {
     pty,
     output: () => output,
     shows: async (what) => await eventually(() => (typeof what === 'string' ? output.includes(what) : what.test(output)), `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, 10_000),
-    // The exit may be told before the last output was read.
-    ended: new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }).then(async (exitCode) => {
-      await eventually(() => /AFTER\[.*?\]/.test(output), 'the output is all there');
-      return exitCode;
-    }),
+    ended,
   };
 };
 
@@ -165,7 +179,7 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
     cols: request.cols, rows: request.rows, encoding: null, env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', PS1: 'INSIDE$ ', HISTFILE: '' },
   });
   let endSandbox = (): void => {};
-  const ended = new Promise<void>((resolve) => { endSandbox = resolve; });
+  const ended = new Promise<'sandbox-ended'>((resolve) => { endSandbox = () => { resolve('sandbox-ended'); }; });
   const served: ServedTerminal = { request, pty, taken: 0, endSandbox };
   terminals.push(served);
   const stream = new Duplex({

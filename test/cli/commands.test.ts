@@ -2,18 +2,12 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
-import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { onACliDaemon } from './cli-support.ts';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe('the commands about the service', () => {
-  let daemon: CliDaemon;
-  let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
-  beforeEach(async () => {
-    daemon = await aCliDaemon();
-    sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
-  });
-  afterEach(() => daemon.close());
+  const { daemon, sandpool } = onACliDaemon();
 
   const claimed = async (): Promise<string> => (await sandpool('sandboxes', 'create')).stdout.trim();
 
@@ -23,7 +17,12 @@ describe('the commands about the service', () => {
       expect(end.code).to.equal(0);
       expect(end.stdout.trim()).to.match(ID);
       expect(end.stderr).to.equal('');
-      expect(daemon.operations.sandboxes.get(end.stdout.trim())?.idleTimeoutMs).to.equal(300_000);
+      expect(daemon().operations.sandboxes.get(end.stdout.trim())?.idleTimeoutMs).to.equal(300_000);
+    });
+
+    it('create waits as long as it is told', async () => {
+      expect((await sandpool('sandboxes', 'create', '--wait', '30s')).code).to.equal(0);
+      expect(daemon().operations.waits).to.deep.equal([30_000]);
     });
 
     it('list shows an aligned table', async () => {
@@ -44,7 +43,7 @@ describe('the commands about the service', () => {
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
       expect(end.stderr).to.equal('sandpool: 1 of 2 shown; --limit and --offset show others\n');
-      expect(daemon.operations.lastFilter).to.deep.include({ poolName: 'default', phase: 'Running' });
+      expect(daemon().operations.lastFilter).to.deep.include({ poolName: 'default', phase: 'Running' });
       expect((await sandpool('sandboxes', 'list', '--offset', '1')).stderr).to.equal('');
     });
 
@@ -71,7 +70,7 @@ describe('the commands about the service', () => {
     it('list of all is an admin’s', async () => {
       const refused = await sandpool('sandboxes', 'list', '--all');
       expect(refused.code).to.equal(1);
-      const allowed = await sandpool('sandboxes', 'list', '--all', '--key-file', join(daemon.dataDir, 'keys/admin.key'));
+      const allowed = await sandpool('sandboxes', 'list', '--all', '--key-file', join(daemon().dataDir, 'keys/admin.key'));
       expect(allowed.code).to.equal(0);
     });
 
@@ -86,7 +85,7 @@ describe('the commands about the service', () => {
       const ids = [await claimed(), await claimed()];
       const end = await sandpool('sandboxes', 'delete', ...ids);
       expect(end.stdout).to.equal(ids.map((id) => `${id} Stopping\n`).join(''));
-      expect(daemon.left()).to.deep.equal([]);
+      expect(daemon().left()).to.deep.equal([]);
     });
 
     it('an unknown one fails with 1 and the service’s words', async () => {
@@ -100,7 +99,7 @@ describe('the commands about the service', () => {
       const end = await sandpool('pools', 'create', 'big', '--template', 'default', '--replicas', '20', '--label', 'a=1', '--label', 'b=2=3');
       expect(end.code).to.equal(0);
       expect(end.stdout).to.match(/^pool: +big$/m).and.match(/^replicas: +20$/m).and.match(/^template: +default$/m);
-      expect(daemon.operations.pools.get('team-default/big')).to.deep.include({ replicas: 20, labels: { a: '1', b: '2=3' } });
+      expect(daemon().operations.pools.get('team-default/big')).to.deep.include({ replicas: 20, labels: { a: '1', b: '2=3' } });
     });
 
     it('create names the templates that there are', async () => {
@@ -127,9 +126,9 @@ describe('the commands about the service', () => {
 
     it('delete spares running sandboxes unless it is forced', async () => {
       expect((await sandpool('pools', 'delete', 'default')).stdout).to.equal('default Deleting\n');
-      expect(daemon.operations.pools.get('team-default/default')?.deleting).to.equal('keep-running');
+      expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal('keep-running');
       await sandpool('pools', 'delete', 'default', '--force');
-      expect(daemon.operations.pools.get('team-default/default')?.deleting).to.equal('force');
+      expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal('force');
     });
   });
 
@@ -138,12 +137,12 @@ describe('the commands about the service', () => {
       const id = await claimed();
       const end = await sandpool('exec', id, '--', 'sh', '-c', 'echo hi; exit 3');
       expect(end).to.deep.equal({ code: 3, stdout: 'hi\n', stderr: '' });
-      expect(daemon.left()).to.deep.equal([id]);
+      expect(daemon().left()).to.deep.equal([id]);
     });
 
     it('ends with 125 where Sandpool refuses', async () => {
       const id = await claimed();
-      daemon.operations.failWith = sandboxNotRunning('Stopping');
+      daemon().operations.failWith = sandboxNotRunning('Stopping');
       const end = await sandpool('exec', id, 'true');
       expect([end.code, end.stderr]).to.deep.equal([125, 'sandpool: the sandbox is Stopping, not Running (SANDBOX_NOT_RUNNING)\n']);
     });
@@ -156,8 +155,8 @@ describe('the commands about the service', () => {
 
   it('shows no control characters of others in a table', async () => {
     const id = await claimed();
-    const view = daemon.operations.sandboxes.get(id);
-    if (view) daemon.operations.sandboxes.set(id, { ...view, poolName: 'evil\x1b[2J\npool' });
+    const view = daemon().operations.sandboxes.get(id);
+    if (view) daemon().operations.sandboxes.set(id, { ...view, poolName: 'evil\x1b[2J\npool' });
     const { stdout } = await sandpool('sandboxes', 'list');
     expect(stdout).to.include('evil?[2J?pool');
   });

@@ -24,7 +24,7 @@ describe('completion', () => {
 
   it('offers commands, and those below a command', async () => {
     expect(await answer('')).to.include.members(['serve', 'run', 'sandboxes', 'pools', 'completion', 'help']);
-    expect(await answer('s')).to.deep.equal(['serve', 'shell', 'sandboxes', 'stop']);
+    expect(await answer('s')).to.deep.equal(['serve', 'shell', 'sandboxes', 'stats', 'stop']);
     expect(await answer('pools', 'g')).to.deep.equal(['get']);
     expect(await answer('help', 'poo')).to.deep.equal(['pools']);
   });
@@ -47,6 +47,13 @@ describe('completion', () => {
     expect(await answer('wait', 'sandbox/')).to.deep.equal([`sandbox/${id}`]);
     expect(await answer('wait', 'p')).to.deep.equal([':nospace', 'pool/']);
     expect(await answer('keys', 'delete', '')).to.have.length(1);
+    await cliHere(['templates', 'create', '-f', 'config/templates/web.json', '--admin'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    expect(await answer('templates', 'get', '')).to.deep.equal(['web']);
+    expect(await answer('pools', 'create', 'big', '--template', '')).to.deep.equal(['web']);
+    expect(await answer('pools', 'rollout', '')).to.deep.equal(['status', 'help']);
+    expect(await answer('pools', 'rollout', 'status', '')).to.deep.equal(['default']);
+    daemon.operations.types.push({ name: 'small', showName: 'Small', description: '', baseResources: { requests: {}, limits: {} }, maxMultiplier: 4, extensions: {} });
+    expect(await answer('pools', 'create', '--instance-type', 's')).to.deep.equal(['small']);
     await cliHere(['sandboxes', 'delete', id], { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(await answer('exec', '')).to.deep.equal([]);
   });
@@ -59,6 +66,7 @@ describe('completion', () => {
   it('leaves files to the shell', async () => {
     expect(await answer('config', 'check', '')).to.deep.equal([':files']);
     expect(await answer('pools', 'list', '--key-file', '')).to.deep.equal([':files']);
+    expect(await answer('pools', 'create', '-f', '')).to.deep.equal([':files']);
   });
 
   it('offers nothing of its own for the words of a command, or where nothing may stand', async () => {

@@ -2,27 +2,21 @@ import { expect } from 'chai';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
-import { aCliDaemon, cliHere, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { cliHere, onACliDaemon } from './cli-support.ts';
 
 describe('sandpool keys', () => {
-  let daemon: CliDaemon;
-  let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
-  beforeEach(async () => {
-    daemon = await aCliDaemon();
-    sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
-  });
-  afterEach(() => daemon.close());
+  const { daemon, sandpool } = onACliDaemon();
 
   it('create prints the key alone, for scripts, and what it is on the other stream', async () => {
     const end = await sandpool('keys', 'create', 'ci', '--description', 'for ci');
     expect(end.code).to.equal(0);
     expect(end.stdout).to.match(/^spk_\w+\n$/);
     expect(end.stderr).to.match(/^sandpool: team-default\/ci, user of default\/default, until 2026-05-30T12:00:00Z\n$/);
-    expect((await cliHere(['pools', 'list', '--server', daemon.url], { SANDPOOL_API_KEY: end.stdout.trim() })).code).to.equal(0);
+    expect((await cliHere(['pools', 'list', '--server', daemon().url], { SANDPOOL_API_KEY: end.stdout.trim() })).code).to.equal(0);
   });
 
   it('create writes the key to a file that others can not read, and prints its id', async () => {
-    const file = join(daemon.dataDir, 'ci.key');
+    const file = join(daemon().dataDir, 'ci.key');
     const end = await sandpool('keys', 'create', 'ci', '--to', file);
     expect(end.stdout).to.match(/^[0-9A-Za-z]{16}\n$/);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
@@ -31,7 +25,7 @@ describe('sandpool keys', () => {
   });
 
   it('create never writes over a file, and says how to revoke the key that is lost', async () => {
-    const end = await sandpool('keys', 'create', '--to', join(daemon.dataDir, 'keys/tenant.key'));
+    const end = await sandpool('keys', 'create', '--to', join(daemon().dataDir, 'keys/tenant.key'));
     expect(end.code).to.equal(1);
     expect(end.stderr).to.match(/can’t be written: EEXIST/).and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
   });
@@ -49,6 +43,18 @@ describe('sandpool keys', () => {
     expect(JSON.parse(end.stdout)).to.include({ team: 'blue', user: 'ada', role: 'user' });
     expect(end.stderr).to.equal('');
     expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include('both --team and --user');
+  });
+
+  it('promote says that no worker cluster can be told, and that what is not there is not', async () => {
+    await sandpool('keys', 'create', 'ci');
+    await sandpool('keys', 'create', 'mine', '--admin');
+    for (const name of ['team-default/ci', 'mine']) {
+      const end = await sandpool('keys', 'promote', name, '--admin');
+      expect(end.code, name).to.equal(1);
+      expect(end.stderr, name).to.match(/^sandpool: no worker cluster is connected \(CLUSTER_UNAVAILABLE\)/);
+    }
+    expect((await sandpool('keys', 'promote', 'none/ci', '--admin')).stderr).to.include('API_KEY_NOT_FOUND');
+    expect((await sandpool('keys', 'promote', 'team-default/ci')).stderr).to.include('ADMIN_REQUIRED');
   });
 
   it('list shows ids and names, more when asked for, and no secret', async () => {
@@ -72,7 +78,7 @@ describe('sandpool keys', () => {
     expect(await sandpool('keys', 'delete', id)).to.deep.equal({ code: 0, stdout: `${id} deleted\n`, stderr: '' });
     expect((await sandpool('keys', 'delete', '--admin', 'team-default/b')).code).to.equal(0);
     for (const key of [first, second]) {
-      const end = await cliHere(['pools', 'list', '--server', daemon.url], { SANDPOOL_API_KEY: key });
+      const end = await cliHere(['pools', 'list', '--server', daemon().url], { SANDPOOL_API_KEY: key });
       expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: invalid API key (INVALID_API_KEY)']);
     }
     expect((await sandpool('keys', 'delete', id)).stderr).to.include('API_KEY_NOT_FOUND');

@@ -35,6 +35,13 @@ describe('sandpool run', function () {
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
   });
 
+  it('waits for an instance as long as it is told', async () => {
+    await cli(['run', '--wait', '90s', '--', 'true'], env);
+    await cli(['run', '--', 'true'], env);
+    expect(daemon.operations.waits).to.deep.equal([90_000, 0]);
+    expect((await cli(['run', '--wait', '6m', '--', 'true'], env)).stderr).to.include('5m at most');
+  });
+
   it('hands its input on when told to', async () => {
     expect((await cli(['run', '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal('HELLO');
   });
@@ -47,7 +54,7 @@ describe('sandpool run', function () {
   });
 
   it('ends with 125 and says what to do when the pool is exhausted', async () => {
-    daemon.operations.failWith = noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 });
+    daemon.operations.failWith = noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 });
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');

@@ -11,8 +11,11 @@ import { aCliDaemon, cli, cliHere } from './cli-support.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
   ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ['wait'], ['completion'], ['cp'], ['backup'], ['doctor'], ['logs'], ['events'],
-  ...['list', 'create', 'delete'].map((name) => ['keys', name]), ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
-  ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['pools', name]),
+  ...['list', 'create', 'delete', 'promote', 'mint'].map((name) => ['keys', name]), ...['get', 'set'].map((name) => ['quotas', name]), ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
+  ...['list', 'get', 'create', 'update', 'sync-template', 'delete'].map((name) => ['pools', name]), ['pools', 'rollout', 'status'],
+  ...['list', 'get', 'create', 'update', 'delete', 'sync', 'status', 'explain'].map((name) => ['envs', name]),
+  ...['list', 'add', 'update', 'remove'].map((name) => ['envs', 'members', name]), ...['list', 'get', 'set', 'delete', 'decisions'].map((name) => ['envs', 'groups', name]),
+  ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['templates', name]), ['instance-types'], ['volumes'], ['clusters'], ['features'], ['stats'],
 ];
 
 describe('the command line', function () {
@@ -51,7 +54,8 @@ describe('the command line', function () {
 
   for (const [args, code] of [
     [['nonsense'], 2], [[], 2], [['--nonsense'], 2], [['pools'], 2], [['pools', 'nonsense'], 2], [['pools', 'list', '--nonsense'], 2],
-    [['pools', 'update', 'p'], 2], [['pools', 'update', 'p', '--replicas', 'many'], 2], [['sandboxes', 'get'], 2], [['sandboxes', 'list', '--phase', 'Odd'], 2],
+    [['pools', 'rollout'], 2], [['pools', 'rollout', 'status'], 2], [['pools', 'update', 'p', '--replicas', 'many'], 2], [['pools', 'update', 'p', '--multiplier', '0'], 2],
+    [['pools', 'create', 'p', '--auto-update', 'perhaps'], 2], [['templates'], 2], [['envs'], 2], [['envs', 'members'], 2], [['envs', 'groups', 'set'], 2], [['templates', 'create'], 2], [['features', 'more'], 2], [['sandboxes', 'get'], 2], [['sandboxes', 'list', '--phase', 'Odd'], 2],
     [['sandboxes', 'list', '-o', 'xml'], 2], [['stop', '--nonsense'], 2], [['wait', 'pool/x'], 2], [['wait', 'pool/x', '--for', 'odd'], 2], [['keys'], 2], [['serve', '--nonsense'], 2], [['pools', 'get', 'a', 'b'], 2],
     [['run', '--nonsense'], 125], [['exec'], 125], [['shell', '--nonsense'], 125], [['shell', 'a', 'b'], 125],
   ] as const) {

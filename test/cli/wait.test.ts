@@ -1,14 +1,9 @@
 import { expect } from 'chai';
-import { aCliDaemon, cliHere, startCli, startCliInTerminal, type CliDaemon, type CliEnd } from './cli-support.ts';
+import { unavailable } from '../../src/model/refusals.ts';
+import { onACliDaemon, startCli, startCliInTerminal } from './cli-support.ts';
 
 describe('sandpool wait', () => {
-  let daemon: CliDaemon;
-  let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
-  beforeEach(async () => {
-    daemon = await aCliDaemon();
-    sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
-  });
-  afterEach(() => daemon.close());
+  const { daemon, sandpool } = onACliDaemon();
 
   const claimed = async (): Promise<string> => (await sandpool('sandboxes', 'create')).stdout.trim();
 
@@ -20,14 +15,14 @@ describe('sandpool wait', () => {
 
   it('waits until a sandbox has ended, silently in a pipe', async () => {
     const id = await claimed();
-    const waiting = startCli(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    const waiting = startCli(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon().dataDir });
     await sandpool('sandboxes', 'delete', id);
     expect(await waiting.ended).to.deep.equal({ code: 0, stdout: `sandbox/${id} ended\n`, stderr: '' });
   });
 
   it('tells on a terminal what it waits for, and takes the line away', async () => {
     const id = await claimed();
-    const waiting = startCliInTerminal(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon.dataDir }, { cols: 200, rows: 30 });
+    const waiting = startCliInTerminal(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon().dataDir }, { cols: 200, rows: 30 });
     await waiting.shows('to be ended; it is Running');
     await sandpool('sandboxes', 'delete', id);
     expect(await waiting.ended).to.equal(0);
@@ -46,6 +41,21 @@ describe('sandpool wait', () => {
     expect((await sandpool('wait', 'pool/none', '--for', 'ready')).stderr).to.include('POOL_NOT_FOUND');
     expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'running')).stderr).to.include('SANDBOX_NOT_FOUND');
     expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'ended')).stderr).to.include('SANDBOX_NOT_FOUND');
+  });
+
+  it('goes on where the daemon is away for a moment, and says so; not where it never answered', async () => {
+    const { getPool } = daemon().operations;
+    let looks = 0;
+    const answers = (away: (look: number) => boolean) => Object.assign(daemon().operations, { getPool: async (...asked: Parameters<typeof getPool>) => {
+      looks += 1;
+      if (away(looks)) throw unavailable('the store is away');
+      return { ...await getPool(...asked), phase: looks === 1 ? 'Pending' as const : 'Ready' as const };
+    } });
+    answers((look) => look === 2 || look === 3);
+    expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({ code: 0, stdout: 'pool/default Ready\n', stderr: 'sandpool: the store is away; asking again\n' });
+
+    answers(() => true);
+    expect((await sandpool('wait', 'pool/default', '--for', 'ready')).code).to.not.equal(0);
   });
 
   it('refuses what makes no sense', async () => {

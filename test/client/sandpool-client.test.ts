@@ -31,6 +31,10 @@ describe('the client', () => {
     ['deletes a pool', (api) => api.deletePool('p'), { method: 'DELETE', url: '/sandboxpools/p' }],
     ['deletes a pool by force', (api) => api.deletePool('p', { force: true }), { method: 'DELETE', url: '/sandboxpools/p?force=true' }],
     ['creates a key', (api) => api.createApiKey({ name: 'n' }), { method: 'POST', url: '/api-keys', body: { name: 'n' } }],
+    ['promotes a key', (api) => api.promoteApiKey('n/k'), { method: 'POST', url: '/admin/api-keys/n%2Fk/promote' }],
+    ['gets quotas', (api) => api.getQuotas(), { method: 'GET', url: '/quotas' }],
+    ['gets the quotas of a user', (api) => api.getQuotasOf('t', 'u'), { method: 'GET', url: '/admin/quotas/t/u' }],
+    ['sets the quotas of a user', (api) => api.setQuotasOf('t', 'u', { pools: 3 }), { method: 'PUT', url: '/admin/quotas/t/u', body: { pools: 3 } }],
     ['creates a key for a tenant', (api) => api.createApiKeyForTenant({ team: 't', user: 'u' }), { method: 'POST', url: '/admin/api-keys', body: { team: 't', user: 'u' } }],
     ['asks for readiness', (api) => api.readiness(), { method: 'GET', url: '/readyz' }],
   ];

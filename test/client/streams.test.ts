@@ -34,7 +34,7 @@ describe('streams of the client', () => {
 
   it('gives each event', async () => {
     answer('id: 3\ndata: {"reason":"Claimed"}\n\nevent: reset\ndata: {}\n\nevent: of-a-later-version\ndata: {}\n\n');
-    expect(await collected(client.followEvents({ all: true }))).to.deep.equal([{ type: 'event', id: '3', event: { reason: 'Claimed' } }, { type: 'reset' }]);
+    expect(await collected(client.followEvents({ all: true }))).to.deep.equal([{ type: 'open' }, { type: 'event', id: '3', event: { reason: 'Claimed' } }, { type: 'reset' }]);
     expect(server.seen[0]?.url).to.equal('/events?all=true');
   });
 

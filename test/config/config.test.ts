@@ -39,7 +39,7 @@ describe('the configuration', () => {
     expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 50, replicas: 2000 });
     expect(config.keys).to.deep.equal({ defaultLifetime: 90 * 86_400_000, maxLifetime: 365 * 86_400_000 });
     expect(config.history).to.deep.equal({ listWindow: 86_400_000, retention: 7 * 86_400_000 });
-    expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, template: 'default' });
+    expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, maxReplicas: 64, template: 'default' });
     expect(config.templatesDir).to.match(/\/config\/templates$/);
   });
 
@@ -54,6 +54,16 @@ describe('the configuration', () => {
     expect(config).to.include({ pidsMax: 31, parallelStarts: 22, clusterId: 'c13' });
     expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 14, replicas: 2000 });
     expect(origins).to.include({ pidsMax: '--pids-max', parallelStarts: 'SANDPOOL_PARALLEL_STARTS', clusterId: file, listen: 'default' });
+  });
+
+  it('takes the collector of traces from where OpenTelemetry has it, unless one is set', () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+
+    expect(loadConfig({ env: {} }).config.tracing.endpoint).to.equal(undefined);
+    expect(loadConfig({ env })).to.have.nested.property('config.tracing.endpoint', 'http://127.0.0.1:4318');
+    expect(loadConfig({ env }).origins).to.have.property('tracing.endpoint', 'OTEL_EXPORTER_OTLP_ENDPOINT');
+    expect(loadConfig({ env: { ...env, SANDPOOL_TRACING_ENDPOINT: 'https://traces.example.com' } }).config.tracing.endpoint).to.equal('https://traces.example.com');
+    expect(() => loadConfig({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:secret@h' } })).to.throw('tracing.endpoint must be a URL such as http://127.0.0.1:4318, without credentials (OTEL_EXPORTER_OTLP_ENDPOINT)');
   });
 
   it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {

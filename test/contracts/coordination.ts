@@ -1,10 +1,11 @@
 import { expect } from 'chai';
-import { MAX_KEPT_ANSWER, type Coordination } from '../../src/contracts/coordination.ts';
+import { MAX_KEPT_ANSWER, type Coordination, type DemandWord } from '../../src/contracts/coordination.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
+import { claimsTests } from './claims.ts';
 
 export interface CoordinationUnderTest {
   readonly coordination: Coordination;
@@ -99,29 +100,22 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         expect([await reserve('b', 3), await reserve('c')]).to.deep.equal([true, false]);
       });
 
-      it('moves a part to another name at the limit', async () => {
-        await reserve('a', 3);
+      it('grants nothing more at a limit below what is used, and takes less', async () => {
+        await reserve('a', 5, 5);
 
-        expect(await coordination.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 3, limit: 3 })).to.equal(true);
-        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
-        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'b')).to.equal(true);
-        expect(await reserve('c')).to.equal(false);
+        expect([await reserve('b', 1, 3), await reserve('a', 6, 3)]).to.deep.equal([false, false]);
+        expect([await reserve('c', 0, 3), await reserve('a', 4, 3)]).to.deep.equal([true, true]);
+        expect((await coordination.used(ALICE)).sandboxes).to.equal(4);
+        await coordination.release(ALICE, 'sandboxes', 'a');
+        expect(await reserve('b', 3, 3)).to.equal(true);
       });
 
-      it('moves what is not there, within the limit', async () => {
+      it('says what is used of each', async () => {
         await reserve('a', 2);
+        await coordination.reserve(ALICE, 'replicas', { name: 'p', amount: 4, limit: 10 });
 
-        expect(await coordination.move(ALICE, 'sandboxes', 'never', { name: 'b', amount: 1, limit: 3 })).to.equal(true);
-        expect(await coordination.move(ALICE, 'sandboxes', 'never', { name: 'c', amount: 1, limit: 3 })).to.equal(false);
-      });
-
-      it('has withdrawn what could not be moved', async () => {
-        await reserve('a', 1);
-        await reserve('b', 2);
-
-        expect(await coordination.move(ALICE, 'sandboxes', 'a', { name: 'c', amount: 2, limit: 3 })).to.equal(false);
-        expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
-        expect(await reserve('d')).to.equal(true);
+        expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 4 });
+        expect(await coordination.used(BOB)).to.deep.equal({ sandboxes: 0, pools: 0, replicas: 0 });
       });
 
       it('says what still counts', async () => {
@@ -131,6 +125,42 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
         expect(await coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
         expect(await coordination.stillReserved(BOB, 'sandboxes', 'never')).to.equal(false);
+      });
+    });
+
+    claimsTests(() => under);
+
+    describe('revoked keys', () => {
+      it('are told to all who follow, until they no longer do', async () => {
+        const [one, two]: [string[], string[]] = [[], []];
+        const forget = coordination.followRevoked((keyId) => { one.push(keyId); });
+        coordination.followRevoked((keyId) => { two.push(keyId); });
+        coordination.tellRevoked('k1');
+        await eventually(() => one.includes('k1') && two.includes('k1'), 'both are told');
+
+        forget();
+        coordination.tellRevoked('k2');
+        await eventually(() => two.includes('k2'), 'who still follows is told');
+
+        expect([one, two]).to.deep.equal([['k1'], ['k1', 'k2']]);
+      });
+    });
+
+    describe('what claims lack', () => {
+      it('is told to all who follow, this replica too, until they no longer do', async () => {
+        const [one, two]: [DemandWord[], DemandWord[]] = [[], []];
+        const forget = coordination.followDemand((word) => { one.push(word); });
+        coordination.followDemand((word) => { two.push(word); });
+        const words = (['waits', 'refused', 'served'] as const).map((kind) => ({ kind, poolUid: 'p1', principal: 'k1' }));
+        for (const word of words) coordination.tellDemand(word);
+        await eventually(() => one.length === 3 && two.length === 3, 'both are told');
+
+        forget();
+        coordination.tellDemand({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
+        await eventually(() => two.length === 4, 'who still follows is told');
+
+        expect(one).to.have.deep.members(words); // each goes to a node of its own in a Redis cluster
+        expect(two.at(-1)).to.deep.equal({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
       });
     });
 

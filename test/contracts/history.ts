@@ -3,6 +3,7 @@ import { v7 } from 'uuid';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
+import type { ToldDecision } from '../../src/model/scaling-decision.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
@@ -74,6 +75,15 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.list({ owner: CAROL }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
       });
 
+      it('counts what it keeps by namespace, each id once', async () => {
+        expect(await history.countByNamespace()).to.deep.equal(new Map());
+        const first = aFinished();
+
+        await record([first, aFinished({ owner: BOB, poolName: 'other' }), aFinished({ owner: CAROL }), first]);
+
+        expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 2], ['beta', 1]]));
+      });
+
       it('finds one by its id', async () => {
         const finished = aFinished();
         await record([finished, aFinished()]);
@@ -92,6 +102,23 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.eventsOf('one')).to.deep.equal(all.slice(10).map((numbered) => numbered.event));
         expect((await history.eventsOf('two')).map(({ reason }) => reason)).to.deep.equal(['Ready']);
         expect(await history.eventsOf(v7())).to.deep.equal([]);
+      });
+
+      it('keeps the newest 100 decisions of a group, the newest first, each as it was told last', async () => {
+        const decision = (id: number, reason = ''): ToldDecision => ({
+          id, at: id, cause: 'demand', changes: [{ member: 'a', from: 1, to: 2 }], seen: { desired: 1, running: 1, idle: 0, starting: 0, pending: 2 },
+          wanted: 4, reason, limitedBy: [], outcomes: { a: { kind: 'done' } },
+        });
+        const of = { envUid: v7(), group: 'g' };
+        for (let n = 0; n < 105; n++) await history.recordDecision(of, decision(T0 + n));
+        await history.recordDecision(of, decision(T0 + 104, 'again'));
+        await history.recordDecision({ ...of, group: 'h' }, decision(T0));
+
+        const kept = await history.decisionsOf(of);
+        expect(kept.map(({ id }) => id)).to.deep.equal(Array.from({ length: 100 }, (_, n) => T0 + 104 - n));
+        expect(kept[0]).to.deep.equal(decision(T0 + 104, 'again'));
+        expect(await history.decisionsOf({ ...of, group: 'h' })).to.have.length(1);
+        expect(await history.decisionsOf({ ...of, envUid: v7() })).to.deep.equal([]);
       });
 
       it('lists the newest claim first, whatever the order of ends and of records', async () => {

@@ -4,8 +4,12 @@ import { v7 } from 'uuid';
 import { RecordExists, type RecordChange, type Records, type RecordStore } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import type { EnvRecord } from '../../src/model/env.ts';
+import type { UserQuota } from '../../src/model/quota.ts';
+import { groupFor } from '../../src/model/autoscaling-group.ts';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
 import type { TemplateRecord } from '../../src/model/template.ts';
+import { tenantKey } from '../../src/model/tenant.ts';
 import { ALICE, aDefinition } from '../support/instance-orders.ts';
 import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
@@ -26,15 +30,31 @@ const aTemplate = ({ name = `t-${v7()}`, ...part }: Partial<TemplateRecord> = {}
 });
 
 const aPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> => ({
-  uid: v7(), name: `p-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, replicas: 2, templateName: 'small', templateVersion: '1',
+  uid: v7(), name: `p-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, replicas: 2, source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1',
   labels: { a: 'b' }, annotations: {}, definition: aDefinition(), updateRevision: 'r1',
   breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: false, ...part,
+  unresolved: { reason: 'SourceInvalid', message: 'cpu: too much', templateVersion: '2' },
+  conditions: [{ type: 'Degraded', status: 'True', reason: 'StartsFail', message: 'no such image', since: 1_700_000_000_000 }],
+});
+
+const anEnv = (part: Partial<EnvRecord> = {}): Draft<EnvRecord> => ({
+  uid: v7(), name: `e-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, mark: { key: 'k', body: 'b' }, labels: { a: 'b' }, annotations: {}, envDocs: '# ä', templateRef: { name: 'small', version: '3' },
+  mode: 'WarmPool', overrides: { image: 'busybox', gateway: { enabled: false }, updateStrategy: { autoUpdate: false } },
+  members: [
+    { name: 'm', clusterId: 'local', createdAt: 1_700_000_000_001, mark: { key: 'm', body: 'b' }, replicas: 3, config: { scalingGroup: 'm', labels: { 'Not a label!': 'x' }, multiplier: 1.5, priority: -2 }, deleting: false },
+    { name: 'n', clusterId: 'other', createdAt: 1_700_000_000_002, replicas: 0, config: { inlineResources: { limits: { cpu: '2' } } }, deleting: 'force' },
+  ],
+  groups: [groupFor('m', { replicas: 3 })], scaling: { m: { memory: { samples: [1, 2.5], note: 'x' } } },
+  conditions: [{ type: 'Ready', status: 'False', reason: 'MemberPending', message: 'm', since: 1_700_000_000_003 }], deleting: false, ...part,
 });
 
 const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
   keyId: v7().replaceAll('-', ''), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
   hash: 'ab'.repeat(32), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
 });
+
+const aUserQuota = (part: Partial<UserQuota> = {}): Draft<UserQuota> =>
+  ({ namespace: 'alpha', team: 'alpha', user: `u-${v7()}`, limits: { sandboxes: 3, replicas: 0 }, ...part });
 
 /** What every store of records promises. `make` gives an empty one. */
 export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUnderTest>): void => {
@@ -45,16 +65,24 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
     afterEach(() => under.close());
 
     recordsSuite<TemplateRecord>('templates', {
-      records: () => under.store.templates, draft: aTemplate, keyOf: ({ name }) => name, changed: (record) => ({ ...record, version: '2' }),
+      records: () => under.store.templates, draft: aTemplate, keyOf: ({ name }) => name, changed: (record) => ({ ...record, version: '2', sourceHash: 'f00', earlier: [{ version: '1', spec: '{"containers":[]}' }] }),
       clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) }, neighbours: {},
     });
     recordsSuite<PoolRecord>('pools', {
-      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, replicas: 9, deleting: 'force' }),
+      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, replicas: 9, decided: { id: 1_700_000_000_001, sparesMs: 120_000 }, deleting: 'force' }),
       clashes: {
         'namespace and name': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => aPool({ uid }),
       },
       neighbours: { 'the same name in another namespace': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
+    });
+    recordsSuite<EnvRecord>('envs', {
+      records: () => under.store.envs, draft: anEnv, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, members: [], scaling: {}, deleting: 'keep-running' }),
+      clashes: {
+        'namespace and name': ({ name: taken }) => anEnv({ name: taken, owner: { ...ALICE, user: 'other' } }),
+        uid: ({ uid }) => anEnv({ uid }),
+      },
+      neighbours: { 'the same name in another namespace': ({ name: taken }) => anEnv({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
     });
     recordsSuite<ApiKeyRecord>('apiKeys', {
       records: () => under.store.apiKeys, draft: anApiKey, keyOf: ({ keyId }) => keyId, changed: (record) => ({ ...record, expiresAt: 5 }),
@@ -63,6 +91,22 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
         'namespace and shortName': ({ shortName }) => anApiKey({ shortName }),
       },
       neighbours: { 'the same shortName in another namespace': ({ shortName }) => anApiKey({ shortName, namespace: 'beta' }) },
+    });
+    recordsSuite<UserQuota>('quotas', {
+      records: () => under.store.quotas, draft: aUserQuota, keyOf: tenantKey, changed: (record) => ({ ...record, limits: { pools: 1 } }),
+      clashes: { user: ({ user }) => aUserQuota({ user, limits: {} }) },
+      neighbours: {
+        'a user of the same name of another team': ({ user }) => aUserQuota({ user, team: 'beta' }),
+        'one in another namespace': ({ user }) => aUserQuota({ user, namespace: 'beta' }),
+      },
+    });
+
+    it('reads an API key by its name too', async () => {
+      const record = await under.store.apiKeys.create(anApiKey());
+
+      expect(await under.store.apiKeys.get(`alpha/${record.shortName}`)).to.deep.equal(record);
+      expect(await under.store.apiKeys.get(`beta/${record.shortName}`)).to.equal(undefined);
+      expect(await under.store.apiKeys.get(`alpha/${record.keyId}`)).to.equal(undefined);
     });
   });
 };

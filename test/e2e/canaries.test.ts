@@ -17,7 +17,7 @@ const formsOf = (secret: string): readonly string[] =>
 
 describe('secrets that are planted', function () {
   this.timeout(60_000);
-  const sent = planted('bearer', 'cookie', 'query key', 'basic', 'x-api-key', 'stdin', 'unknown field', 'bad type', 'broken body', 'idempotency key', 'malformed header');
+  const sent = planted('bearer', 'cookie', 'query key', 'basic', 'x-api-key', 'stdin', 'unknown field', 'bad type', 'broken body', 'idempotency key', 'malformed header', 'registry password');
   const inside = planted('template env', 'exec env');
   const host = planted('environment of the daemon');
   const secrets = new Map<string, string>();
@@ -64,6 +64,9 @@ describe('secrets that are planted', function () {
     await heard(client.put('/sandboxpools/default', { replicas: sent['bad type'] }));
     await heard(client.post('/sandboxes', undefined, { raw: `{"poolName":"default","token":"${sent['broken body']}"` }));
     await exchangeRaw(daemon.run.port, `GET /healthz HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY ${sent['malformed header']}\r\n\r\n`);
+    await heard(client.post('/sandboxpools', {
+      name: 'sealed', replicas: 0, templateName: 'canary', overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: sent['registry password'] }] } },
+    }));
     for (const path of ['/api-keys', '/admin/api-keys']) {
       const body = path === '/api-keys' ? {} : { team: 'blue', user: 'ada' };
       const { json } = await daemon.client(daemon.adminKey).post(path, body, { headers: { 'Idempotency-Key': `${path}-${sent['idempotency key']}` } });
@@ -90,7 +93,7 @@ describe('secrets that are planted', function () {
     [...secrets].filter(([name, secret]) => !without.includes(name) && formsOf(secret).some((form) => text.includes(form))).map(([name]) => name);
 
   it('are all there to be found', async () => {
-    expect(secrets.size).to.equal(20);
+    expect(secrets.size).to.equal(21);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
     expect((await run(client, id, 'echo $PLANTED')).stdout, 'the variable is in the sandbox').to.equal(`${inside['template env']}\n`);
   });
@@ -101,8 +104,27 @@ describe('secrets that are planted', function () {
   });
 
   it('show in no answer, refusals included', () => {
-    expect(answers.map(({ status }) => status)).to.deep.equal([200, 401, 404, 400, 400, 200]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 401, 404, 400, 400, 201, 200]);
     expect(missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n'))).to.deep.equal([]);
+  });
+
+  it('show on no page of those that operators look at', async () => {
+    const admin = daemon.client(daemon.adminKey);
+    const pages = new Map<string, string>([['metrics', await daemon.metrics()]]);
+    const actors = (JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as { readonly items: readonly { readonly kind: string; readonly key: string }[] }).items;
+    for (const path of ['/admin/audit?limit=1000', '/debug/actors?limit=1000', '/debug/shards', '/debug/log-level', '/debug/machines/sandbox', '/readyz', '/admin/api-keys',
+      ...actors.map(({ kind, key }) => `/debug/actors/${kind}/${key}`)]) pages.set(path, (await admin.get(path)).text);
+
+    expect(pages.get('/admin/audit?limit=1000')).to.include('"operation":"createPool"').and.include('"operation":"createExecToken"');
+    expect(actors.length).to.be.greaterThan(3);
+    for (const [path, text] of pages) expect(missing(text), path).to.deep.equal([]);
+  });
+
+  it('show in no line of the audit, which has all that was written', async () => {
+    const folder = join(daemon.dataDir, 'audit');
+    await within(5_000, 'the audit has the last write', () => dataFiles(folder).includes('"operation":"execInSandbox"') || undefined);
+
+    expect(missing(dataFiles(folder))).to.deep.equal([]);
   });
 
   it('show in no process’s arguments', () => {

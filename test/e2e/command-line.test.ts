@@ -71,8 +71,9 @@ describe('the command line on a real daemon', function () {
   });
 
   it('cp says so where the sandbox is full, and leaves nothing behind there', async () => {
-    const id = await claim(client);
-    writeFileSync(join(folder, 'large'), Buffer.alloc(200 * 2 ** 20));
+    await client.post('/sandboxpools', { name: 'small', templateName: 'default', memory: '64Mi', replicas: 1 });
+    const id = await claim(client, 'small');
+    writeFileSync(join(folder, 'large'), Buffer.alloc(12 * 2 ** 20)); // an eighth of the memory is for /tmp
     const end = await daemon.cli(['cp', join(folder, 'large'), `${id}:/tmp/large`]);
     expect(end.code).to.equal(1);
     expect(end.stderr).to.match(/^sandpool: the sandbox says: .*No space left on device\n {2}what a sandbox writes lies in its memory/);

@@ -47,12 +47,21 @@ describe('the contract: pools', () => {
       labels: { 'quota.example/url': 'https://quota.example/x' }, annotations: { note: 'n', 'sandpool.dev/template-name': 'default' },
     });
     expect(Object.keys(status as object).sort()).to.deep.equal([
-      'failedReplicas', 'idleReplicas', 'phase', 'runningReplicas', 'startingReplicas', 'stoppingReplicas', 'unavailableIdleReplicas',
+      'conditions', 'failedReplicas', 'idleReplicas', 'observedTemplateVersion', 'outdatedReplicas', 'phase', 'runningReplicas', 'startingReplicas', 'stoppingReplicas',
+      'unavailableIdleReplicas', 'updateRevision', 'updatedReplicas',
     ]);
     await stocked(client, 2, 'mine');
-    expect(await poolStatus(client, 'mine')).to.deep.equal({
+    const { conditions, updateRevision, ...counts } = await poolStatus(client, 'mine');
+    expect(counts).to.deep.equal({
       phase: 'Ready', idleReplicas: 2, unavailableIdleReplicas: 0, runningReplicas: 0, startingReplicas: 0, stoppingReplicas: 0, failedReplicas: 0,
+      updatedReplicas: 2, outdatedReplicas: 0, observedTemplateVersion: '1',
     });
+    expect(updateRevision).to.match(/^[0-9a-f]{16}$/);
+    expect(conditions).to.deep.equal([
+      { type: 'Progressing', status: 'False', reason: 'RolloutComplete', message: '', lastTransitionTime: createdAt },
+      { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '', lastTransitionTime: createdAt },
+      { type: 'TemplateResolved', status: 'True', reason: 'Resolved', message: '', lastTransitionTime: createdAt },
+    ]);
   });
 
   it('POST without replicas makes a pool of one', async () => {
@@ -66,8 +75,8 @@ describe('the contract: pools', () => {
     expect({ error, errorCode }).to.deep.equal({ error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' });
     expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
     expect(detail?.['availableTemplates']).to.deep.equal([
-      { name: 'default', description: 'This machine\'s own programs, one cpu, 256 MiB, no network.' },
-      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: Python\'s where there is Python, else one line of Perl.' },
+      { name: 'default', description: 'This machine\'s own programs, one cpu, 256 MiB, no network.', syncSource: 'global' },
+      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: Python\'s where there is Python, else one line of Perl.', syncSource: 'global' },
     ]);
     expect(detail?.['hint']).to.be.a('string').that.is.not.empty;
   });

@@ -151,24 +151,26 @@ describe('the contract: sandboxes', () => {
   });
 
   it('a list record of a running sandbox has the contract\'s fields, and none that is null', async () => {
+    const asked = performance.now();
     const id = await claim(client);
     const { items } = await list();
     const record = items.find((item) => item['sandboxId'] === id) ?? {};
-    const { claimedAt, startedAt, ...others } = record;
+    const { claimedAt, startedAt, durationSeconds, ...others } = record;
+    expect(durationSeconds).to.be.a('number').within(0, (performance.now() - asked) / 1_000);
     expect(claimedAt).to.match(TIMESTAMP);
     expect(startedAt).to.match(TIMESTAMP);
     expect(Date.parse(String(startedAt))).to.be.at.most(Date.parse(String(claimedAt)));
     expect(others).to.deep.equal({
       sandboxId: id, namespace: 'default', poolName: 'default', podName: `sb-${id}`, status: 'Running', team: 'default', user: 'default',
-      durationSeconds: 0, cpu: '1', memory: '256Mi', containerImages: { main: 'host' },
+      cpu: '1', memory: '256Mi', containerImages: { main: 'host' },
     });
     await giveBack(client, id);
     const end = await finished(client, id);
     for (const field of ['claimedAt', 'startedAt', 'terminatedAt', 'recycledAt']) expect(end[field], field).to.match(TIMESTAMP);
-    const [claimed, terminated, recycled] = ['claimedAt', 'terminatedAt', 'recycledAt'].map((field) => Date.parse(String(end[field])));
-    expect(terminated).to.be.at.least(claimed ?? 0);
-    expect(recycled).to.be.at.least(terminated ?? 0);
-    expect(end).to.include({ status: 'Completed', endReason: 'deleted', cpu: '1', memory: '256Mi', durationSeconds: 0 });
+    const [claimed = 0, terminated = 0, recycled] = ['claimedAt', 'terminatedAt', 'recycledAt'].map((field) => Date.parse(String(end[field])));
+    expect(terminated).to.be.at.least(claimed);
+    expect(recycled).to.be.at.least(terminated);
+    expect(end).to.include({ status: 'Completed', endReason: 'deleted', cpu: '1', memory: '256Mi', durationSeconds: Math.floor((terminated - claimed) / 1_000) });
   });
 
   it('the list without a phase shows claimed and finished ones, newest claim first, not the stock', async () => {

@@ -76,7 +76,9 @@ describe('the contract: templates of one\'s own', () => {
     while ((await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' })).status === 200) expect(performance.now() - startedAt).to.be.below(6_000);
     expect(performance.now() - startedAt).to.be.within(1_500, 6_000);
     const end = await finished(client, id);
-    expect(end).to.include({ endReason: 'max-lifetime', durationSeconds: 2 });
+    const lived = Date.parse(String(end['terminatedAt'])) - Date.parse(String(end['claimedAt']));
+    expect(lived).to.be.at.least(2_000);
+    expect(end).to.include({ endReason: 'max-lifetime', durationSeconds: Math.floor(lived / 1_000) });
   });
 
   it('an instance\'s longest life begins with the claim', async () => {
@@ -121,7 +123,7 @@ describe('the contract: templates of one\'s own', () => {
     it(`a pool whose command can't be run (${name}) is Failed after three starts, says why in the log, and pauses`, async () => {
       await pool(name, 2);
       await within(5_000, 'it is Failed', async () => (await poolStatus(client, name))['phase'] === 'Failed' || undefined);
-      expect(daemon.run.stderr()).to.include(reason);
+      await within(5_000, 'the log says why', () => daemon.run.stderr().includes(reason) || undefined); // it comes by another pipe than the answer
       const claimed = await client.post('/sandboxes', { poolName: name });
       expect(claimed.json.errorCode).to.equal('POOL_EXHAUSTED');
       expect((await client.delete(`/sandboxpools/${name}`)).status).to.equal(200);

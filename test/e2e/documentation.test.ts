@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { masked, type PageLine, pageLines, showsAs, withoutSecrets } from '../../script/page-lines.ts';
 import { EXAMPLES } from '../../src/http/openapi/examples.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { AS_SHIPPED, DaemonUnderTest } from '../support/a-daemon.ts';
 import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
 import { stocked } from '../support/on-a-daemon.ts';
 import { PageSession } from '../support/page-session.ts';
@@ -27,7 +27,7 @@ describe('what the documentation says to type', function () {
 
   for (const { path, text } of PAGES) {
     it(`works, and shows what ${path} shows`, async () => {
-      const daemon = await DaemonUnderTest.start();
+      const daemon = await DaemonUnderTest.start(AS_SHIPPED);
       const session = new PageSession({ dataDir: daemon.dataDir, host: `127.0.0.1:${daemon.run.port}` });
       try {
         await stocked(daemon.client(), 4);
@@ -47,8 +47,11 @@ describe('what the documentation says to type', function () {
 describe('the examples of the OpenAPI document', () => {
   const page = readFileSync(join(ROOT, 'docs/api-by-example.md'), 'utf8');
 
+  /** A daemon that no worker is connected to has no good answer to these. */
+  const ofFleets: readonly unknown[] = ['promoteApiKey', 'promoteApiKeyByFullName'];
+
   it('are there for every operation that answers JSON (npx tsx script/api-examples.ts writes them)', () => {
-    const without = documentedOperations.filter(({ operation, pointer }) => EXAMPLES[String(operation['operationId'])] === undefined && answersJson(pointer));
+    const without = documentedOperations.filter(({ operation, pointer }) => EXAMPLES[String(operation['operationId'])] === undefined && answersJson(pointer) && !ofFleets.includes(operation['operationId']));
 
     expect(without.map(({ operation }) => operation['operationId'])).to.deep.equal([]);
   });

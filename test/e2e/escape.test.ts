@@ -13,7 +13,7 @@ import { TerminalUnderTest } from '../support/a-terminal.ts';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { aTemplateFolder, claim, run, stocked } from '../support/on-a-daemon.ts';
-import { cgroupOf, descriptorsOf, initOf, namespacesOf, processesBeside, statusField, withCommand } from '../support/seen-from-the-host.ts';
+import { cgroupOf, descriptorsOf, idsInside, initOf, namespacesOf, processesBeside, statusField, withCommand } from '../support/seen-from-the-host.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -249,17 +249,26 @@ describe('ways out of a sandbox of the real daemon', function () {
     await command;
   });
 
-  it('every process of a sandbox has its own host uid, which no other sandbox has', function () {
+  it('every process of a sandbox has its own host uid, which no other sandbox has', async function () {
     if (!asRoot) skipBecause(this, 'the daemon is not root: its sandboxes have its own uid');
-    const uidsOf = (sandbox: string): readonly string[] => {
-      const uids = new Set(processesBeside(initOf(daemon.dataDir, sandbox)).flatMap((pid) => [statusField(pid, 'Uid'), statusField(pid, 'Gid')]));
-      return [...uids];
+    const sandboxes = [id, neighbour].map((sandbox) => ({ init: initOf(daemon.dataDir, sandbox), ids: new Set<string>() }));
+    const look = (): void => {
+      for (const { init, ids } of sandboxes) for (const found of idsInside(init)) ids.add(found);
     };
-    const [mine, others] = [uidsOf(id), uidsOf(neighbour)];
-    expect(mine).to.have.length(1);
-    expect(others).to.have.length(1);
+    // What joins, too, from its first moment.
+    let joins = 40;
+    let over = false;
+    const looking = (): void => {
+      look();
+      if (!over) setImmediate(looking);
+    };
+    looking();
+    await Promise.all([id, neighbour].map(async (sandbox) => { while (joins-- > 0) await run(client, sandbox, 'true'); })).finally(() => { over = true; });
+    const [mine = [], others = []] = sandboxes.map(({ ids }) => [...ids]);
+    expect(mine, 'ids of one').to.have.length(1);
+    expect(others, 'ids of the other').to.have.length(1);
     expect(mine).to.not.deep.equal(others);
-    for (const uids of [mine, others]) for (const uid of (uids[0] ?? '0').split(' ')) expect(Number(uid)).to.be.within(2_000_000_000, 2_000_065_535);
+    for (const ids of [mine, others]) for (const one of (ids[0] ?? '0').split('\t')) expect(Number(one)).to.be.within(2_000_000_000, 2_000_065_535);
   });
 
   it('programs that change user or namespace get nowhere', async () => {

@@ -59,7 +59,8 @@ describe('images of a daemon', function () {
   it('that are missing fail the pool, and the log says why', async () => {
     await daemon.client().post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });
     await within(20_000, 'the pool has failed', async () => JSON.stringify((await daemon.client().get('/sandboxpools/absent')).json).includes('"Failed"') || undefined);
-    expect(daemon.run.stderr()).to.match(/"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/);
+    const why = /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
+    await within(5_000, 'the log says why', () => why.test(daemon.run.stderr()) || undefined);
   });
 
   it('are refused in a template by field where the spelling is none', async () => {

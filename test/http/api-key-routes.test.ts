@@ -232,6 +232,39 @@ describe('API keys over HTTP', () => {
     });
   });
 
+  describe('POST /admin/api-keys/{name}/promote', () => {
+    for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
+      it(`is 503 while no worker is connected: ${path}`, async () => {
+        await server.tenant.post('/api-keys', { name: 'ci' });
+        const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
+        expect([answer.status, answer.json]).to.deep.equal([503, { error: 'no worker cluster is connected', errorCode: 'CLUSTER_UNAVAILABLE' }]);
+        expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
+      });
+
+      it(`is 409 for one that is global already, whoever is connected: ${path}`, async () => {
+        const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
+        const record = server.operations.keyRecords.records.get(json.keyId!)!;
+        await server.operations.keyRecords.remove(record);
+        await server.operations.keyRecords.create({ ...record, keyId: 'promotedpromoted', global: true });
+        await server.tenant.delete(`/api-keys/${json.keyId}`);
+        const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
+        expect([answer.status, answer.json]).to.deep.equal([409, { error: 'the API key is global already', errorCode: 'ALREADY_GLOBAL' }]);
+      });
+    }
+
+    it('takes the short name alone where it is of the namespace of the admin', async () => {
+      await server.admin.post('/api-keys', { name: 'mine' });
+      expect((await server.admin.post('/admin/api-keys/mine/promote')).status).to.equal(503);
+    });
+
+    it('is 404 for what is not there, and for admins alone', async () => {
+      for (const path of ['none', 'team-blue/none', 'team-blue%2Fnone', 'Upper/x', 'a%2Fb%2Fc']) {
+        expect((await server.admin.post(`/admin/api-keys/${path}/promote`)).json.errorCode, path).to.equal('API_KEY_NOT_FOUND');
+        expect((await server.tenant.post(`/admin/api-keys/${path}/promote`)).json.errorCode, path).to.equal('ADMIN_REQUIRED');
+      }
+    });
+  });
+
   it('write no secret to the log', async () => {
     const { json } = await server.tenant.post('/api-keys', { description: 'canary-description' });
     await server.anyone.get('/sandboxes?poolName=canary-query', { key: json.apiKey! });

@@ -49,7 +49,7 @@ describe('rejected API keys', () => {
   });
 
   it('that another replica made a moment ago are good at once', async () => {
-    const mirror = new ApiKeyMirror({ apiKeys: server.operations.keyRecords, clock: new TestClock() });
+    const mirror = new ApiKeyMirror({ apiKeys: server.operations.keyRecords, clock: new TestClock(), revocations: aCoordination(new TestClock()) });
     const { record, apiKey } = mintApiKey({ tenant: { namespace: 'team-blue', team: 'blue', user: 'ada' }, role: 'user', shortName: 'made-there', description: '', issuedAt: 0, expiresAt: Number.MAX_SAFE_INTEGER }, Buffer.alloc(32, 7));
     await mirror.create(record);
     server.operations.keyRecords.reads = 0;
@@ -70,7 +70,7 @@ describe('rejected API keys', () => {
   });
 
   it('are not looked up where their checksum is wrong', () => {
-    const mirror = new ApiKeyMirror({ apiKeys: new MemoryApiKeys(), clock: new TestClock() });
+    const mirror = new ApiKeyMirror({ apiKeys: new MemoryApiKeys(), clock: new TestClock(), revocations: aCoordination(new TestClock()) });
     const asked: string[] = [];
     mirror.find = (keyId) => void asked.push(keyId);
     const ask = authenticate({ apiKeys: mirror, pepper: Buffer.alloc(32), clock: new TestClock() });

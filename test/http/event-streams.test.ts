@@ -41,12 +41,11 @@ describe('event streams', () => {
     await eventually(() => reader.text === 'retry: 1000\n\n:\n\n:\n\n', 'two comments');
   });
 
-  it('end soon after their key was revoked', async () => {
+  it('end as soon as their key is revoked', async () => {
     reader = (await open()).read();
     await eventually(() => server.operations.followers === 1, 'it follows');
     const keyId = (server.tenant.key ?? '').split('_')[1] ?? '';
     expect((await server.tenant.delete(`/api-keys/${keyId}`)).status).to.equal(200);
-    clock.advance(15_000);
     await eventually(() => reader.ended && server.operations.followers === 0, 'it has ended');
     expect(reader.text).to.equal('retry: 1000\n\n');
   });

@@ -71,14 +71,29 @@ describe('inside a sandbox, over HTTP', () => {
       if (!signal.aborted) await once(signal, 'abort', { signal: AbortSignal.timeout(5_000) });
     });
 
+    it('aborts the command when its key is revoked, with 401', async () => {
+      const { json: { apiKey = '', keyId = '' } } = await server.tenant.post('/api-keys', {});
+      const seen: Promise<void> = new Promise((resolve) => {
+        server.operations.runExec = (_request, signal) => new Promise((_, reject) => {
+          signal.addEventListener('abort', () => { reject(signal.reason as Error); });
+          resolve();
+        });
+      });
+      const answer = server.tenant.post(`/sandboxes/${id}/exec`, { command: 'sleep 300' }, { key: apiKey });
+      await seen;
+      await server.tenant.delete(`/api-keys/${keyId}`);
+      expect(await answer).to.deep.include({ status: 401, json: { error: 'invalid API key', errorCode: 'INVALID_API_KEY' } });
+    });
+
     it('does not abort a command that was answered', async () => {
       let seen: AbortSignal | undefined;
       server.operations.runExec = async (_request, signal) => {
         seen = signal;
         return outcome({});
       };
-      await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'true' }, { headers: { Connection: 'close' } });
-      await server.tenant.get('/healthz');
+      const { json: { apiKey = '', keyId = '' } } = await server.tenant.post('/api-keys', {});
+      await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'true' }, { key: apiKey, headers: { Connection: 'close' } });
+      await server.tenant.delete(`/api-keys/${keyId}`);
       expect(seen?.aborted).to.equal(false);
     });
 

@@ -126,6 +126,18 @@ describe('WebSockets to an endpoint', () => {
     server.close();
   });
 
+  it('end with the key', async () => {
+    const upstream = await under.serve(() => {});
+    const server = new WebSocketServer({ server: upstream });
+    const socket = open();
+    await once(socket, 'open');
+    const closed = once(socket, 'close');
+    await under.tenant.delete(`/api-keys/${under.key.split('_')[1] ?? ''}`);
+    await closed;
+    await eventually(() => under.operations.opened === 0 && server.clients.size === 0, 'the way is closed');
+    server.close();
+  });
+
   it('end with the sandbox', async () => {
     const upstream = await under.serve(() => {});
     const server = new WebSocketServer({ server: upstream });

@@ -6,7 +6,7 @@ import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import { openWay } from '../../src/embedded/spawner/port-dialling.ts';
 import { aForwarder } from '../support/a-forwarder.ts';
 import { eventually } from '../support/eventually.ts';
-import { aGateway, ask, textOf, type GatewayUnderTest } from './gateway-support.ts';
+import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';
 
 const LONG = Buffer.from(Uint32Array.from({ length: 1 << 20 }, (_, at) => at).buffer);
 
@@ -76,26 +76,13 @@ describe('long answers of an endpoint, through a forwarder', () => {
   });
 
   it('wait for their clients, and end on the sandbox\'s side when their clients leave', async () => {
-    let written = 0;
-    let closed = false;
-    await under.serve((_request, response) => {
-      const piece = Buffer.alloc(1 << 20);
-      response.writeHead(200, { 'Content-Length': 1 << 30 }).once('close', () => { closed = true; });
-      const write = (): void => {
-        while (!response.destroyed) {
-          written += piece.length;
-          if (!response.write(piece)) break;
-        }
-      };
-      response.on('drain', write);
-      write();
-    });
+    const answer = new EndlessAnswer();
+    await under.serve((_request, response) => { answer.give(response.writeHead(200, { 'Content-Length': 1 << 30 })); });
     const response = await ask(under, '/endless');
-    let before = -1;
-    await eventually(() => { const same = written === before; before = written; return same && written > 0; }, 'the sandbox waits');
-    expect(written).to.be.below(64 << 20);
+    await answer.untilItWaits();
+    expect(answer.written).to.be.below(64 << 20);
     response.destroy();
-    await eventually(() => closed && under.operations.opened === 0, 'the way is closed');
+    await eventually(() => answer.isClosed && under.operations.opened === 0, 'the way is closed');
   });
 
   it('that cannot be had are 502 where nothing listens', async () => {

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import { clientsOf } from '../../src/http/clients.ts';
 import { createGateway } from '../../src/http/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/http-server.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -33,7 +34,7 @@ export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = 
     operations.endpoints.set('web', { port: (upstream.address() as AddressInfo).port, scheme: 'http' });
     return upstream;
   };
-  await operations.createPool(operations.authenticate(key), { name: 'default', templateName: 'default', replicas: 1, labels: {}, annotations: {} });
+  await operations.createPool(operations.authenticate(key), { name: 'default', source: { templateName: 'default' }, replicas: 1, labels: {}, annotations: {} });
   const { id } = await operations.claimSandbox(operations.authenticate(key), { poolName: 'default' });
   return {
     ...own, id, key,
@@ -69,6 +70,35 @@ export const ask = async (under: GatewayUnderTest, path: string, { method = 'GET
   if (!response) throw new Error('no answer');
   return response;
 };
+
+/** An answer without end, as fast as it is taken. */
+export class EndlessAnswer {
+  /** Bytes that the server could write so far. */
+  written = 0;
+  isClosed = false;
+
+  give(response: ServerResponse): void {
+    const piece = Buffer.alloc(1 << 20);
+    const write = (): void => {
+      while (!response.destroyed) {
+        this.written += piece.length;
+        if (!response.write(piece)) break;
+      }
+    };
+    response.on('drain', write).once('close', () => { this.isClosed = true; });
+    write();
+  }
+
+  /** Resolves once nothing more is taken. */
+  async untilItWaits(): Promise<void> {
+    let before = 0;
+    await eventually(() => {
+      const waits = this.written > 0 && this.written === before;
+      before = this.written;
+      return waits;
+    }, 'the sandbox waits');
+  }
+}
 
 export const textOf = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];

@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { connectRaw } from '../support/http-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { aGateway, ask, textOf, type GatewayUnderTest } from './gateway-support.ts';
+import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';
 
 describe('the gateway to endpoints', () => {
   let under: GatewayUnderTest;
@@ -109,22 +109,11 @@ describe('the gateway to endpoints', () => {
   });
 
   it('reads no faster than its client does', async () => {
-    let written = 0;
-    await under.serve((_request, response) => {
-      const piece = Buffer.alloc(1 << 20);
-      const write = (): void => {
-        while (!response.destroyed) {
-          written += piece.length;
-          if (!response.write(piece)) break;
-        }
-      };
-      response.on('drain', write);
-      write();
-    });
+    const answer = new EndlessAnswer();
+    await under.serve((_request, response) => { answer.give(response); });
     const response = await ask(under, '/endless');
-    let before = -1;
-    await eventually(() => { const same = written === before; before = written; return same && written > 0; }, 'the sandbox waits');
-    expect(written).to.be.below(32 << 20);
+    await answer.untilItWaits();
+    expect(answer.written).to.be.below(32 << 20);
     response.destroy();
   });
 
@@ -173,6 +162,22 @@ describe('the gateway to endpoints', () => {
     request.end();
     await eventually(() => under.operations.opened === 1, 'the request is under way');
     request.destroy();
+    await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
+  });
+
+  it('ends what is under way when the key is revoked', async () => {
+    let left = false;
+    await under.serve((request, response) => {
+      request.socket.once('close', () => { left = true; });
+      response.write('begun');
+    });
+    const answer = await ask(under, '/');
+    const cut = once(answer, 'error');
+    answer.resume();
+
+    expect((await under.tenant.delete(`/api-keys/${under.key.split('_')[1] ?? ''}`)).status).to.equal(200);
+
+    await cut;
     await eventually(() => left && under.operations.opened === 0, 'the sandbox sees it');
   });
 

@@ -72,7 +72,7 @@ describe('Idempotency-Key', () => {
     const { claimSandbox } = operations;
     let settle: () => void = () => {};
     const settled = new Promise<void>((resolve) => { settle = resolve; });
-    Object.assign(operations, { claimSandbox: async () => { throw unavailable('not yet'); }, unsettledClaim: () => settled });
+    Object.assign(operations, { claimSandbox: async (...[, { opening }]: Parameters<typeof claimSandbox>) => { await opening?.open(); throw unavailable('not yet'); }, unsettledClaim: () => settled });
     expect((await claim()).status).to.equal(503);
     Object.assign(operations, { claimSandbox, unsettledClaim: () => undefined });
 
@@ -117,6 +117,17 @@ describe('Idempotency-Key', () => {
     expect(kept).not.to.contain(first.json.apiKey);
     expect(kept).not.to.contain(Buffer.from(first.json.apiKey ?? '').toString('base64').slice(0, 24));
     expect(kept).not.to.contain(server.tenant.key);
+  });
+
+  it('gives the answer though the request can not be given up', async () => {
+    const requests = aCoordination({ now: () => 0, at: () => () => {} });
+    const cut = await aServer({ requests: { ...requests, giveUpRequest: async () => { throw unavailable('away'); } } });
+    try {
+      const refused = await cut.tenant.post('/sandboxpools', { name: 'p', templateName: 'nope' }, under('k1'));
+      expect([refused.status, refused.json.errorCode]).to.deep.equal([404, 'SANDBOX_TEMPLATE_NOT_FOUND']);
+    } finally {
+      await cut.stop();
+    }
   });
 
   describe('where the first answer was lost before it was kept', () => {

@@ -58,7 +58,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('declares what a claim may be refused with, each with an example', () => {
-    expect(at('/paths/~1sandboxes/post/responses/429/content/application~1json/examples')).to.have.all.keys('POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'RATE_LIMITED');
+    expect(at('/paths/~1sandboxes/post/responses/429/content/application~1json/examples')).to.have.all.keys('POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'RATE_LIMITED', 'TOO_MANY_WAITING');
     expect(at('/components/examples/POOL_EXHAUSTED')?.['value']).to.include({ error: 'no idle pods available in pool', errorCode: 'POOL_EXHAUSTED' });
     expect(at('/components/responses/ApiKeyRequiredOrInvalidApiKey/content/application~1json/examples')).to.have.all.keys('API_KEY_REQUIRED', 'INVALID_API_KEY');
   });

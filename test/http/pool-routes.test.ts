@@ -12,8 +12,18 @@ describe('pools over HTTP', () => {
     createdAt: '2026-03-01T12:00:00.000Z', labels: {}, annotations: { 'sandpool.dev/template-name': 'default' }, spec: { replicas: 3 },
     status: {
       phase: 'Ready', idleReplicas: 3, unavailableIdleReplicas: 0, runningReplicas: 0, startingReplicas: 0, stoppingReplicas: 0, failedReplicas: 0,
+      updateRevision: 'abc', updatedReplicas: 3, outdatedReplicas: 0, observedTemplateVersion: '1',
+      conditions: [
+        { type: 'Progressing', status: 'False', reason: 'RolloutComplete', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
+        { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
+        { type: 'TemplateResolved', status: 'True', reason: 'Resolved', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
+      ],
     },
   };
+  /** What has a length that is no number, and can't be compared. */
+  const ODD = { length: { toString: null } };
+  /** Beyond 256 KiB. */
+  const LARGE = { containers: [{ name: 'main', image: 'host', args: Array.from({ length: 33 }, () => 'x'.repeat(8_000)) }] };
   const create = (body: object = {}) => server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3, ...body });
 
   describe('POST /sandboxpools', () => {
@@ -62,7 +72,21 @@ describe('pools over HTTP', () => {
       [{ name: 5 }, 'name'], [{ templateName: undefined }, 'templateName'], [{ templateName: null }, 'templateName'], [{ replicas: -1 }, 'replicas'], [{ replicas: 10_001 }, 'replicas'],
       [{ replicas: '3' }, 'replicas'], [{ replicas: 1.5 }, 'replicas'], [{ replicas: null }, 'replicas'], [{ labels: [] }, 'labels'], [{ labels: { a: 1 } }, 'labels.a'],
       [{ labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`l${n}`, ''])) }, 'labels'], [{ annotations: { a: 'x'.repeat(4_097) } }, 'annotations.a'],
-      [{ template: { spec: {} } }, 'template'], [{ template: null }, 'template'], [{ templateName: undefined, overrides: { image: 'host' } }, 'overrides'],
+      [{ templateName: undefined, template: null }, 'template'], [{ templateName: undefined, template: {} }, 'template.containers'],
+      [{ templateName: undefined, template: { containers: [{ name: 'a', image: 'b', privileged: true }] } }, 'template.containers[0].privileged'],
+      [{ template: { containers: [{ name: 'a', image: 'b' }] } }, 'template'], [{ templateName: undefined, template: LARGE }, 'template'], [{ templateName: undefined, overrides: { podCreationImagePolicy: 'EnvOverrideImage' } }, 'templateName'],
+      [{ templateName: undefined, overrides: { image: 'x', podCreationImagePolicy: 'PoolDefaultImage' } }, 'templateName'], [{ overrides: { podCreationImagePolicy: 'Newest' } }, 'overrides.podCreationImagePolicy'],
+      [{ overrides: [] }, 'overrides'], [{ overrides: { image: '' } }, 'overrides.image'], [{ overrides: { image: 7 } }, 'overrides.image'], [{ overrides: { gateway: true } }, 'overrides.gateway'],
+      [{ overrides: { gateway: { enabled: 'no' } } }, 'overrides.gateway.enabled'], [{ overrides: { envd: { verbose: 1 } } }, 'overrides.envd.verbose'],
+      [{ overrides: { defaultIdleTimeout: '5 min' } }, 'overrides.defaultIdleTimeout'], [{ overrides: { defaultStartupTimeout: '2h' } }, 'overrides.defaultStartupTimeout'],
+      [{ overrides: { imagePullSecret: { registries: [{ registry: 'r', username: 'u' }] } } }, 'overrides.imagePullSecret.registries[0].password'],
+      [{ overrides: { volumes: [{ claimName: 'c' }] } }, 'overrides.volumes[0].mountPath'], [{ overrides: { volumes: [{ claimName: 'c', mountPath: '/a/../b' }] } }, 'overrides.volumes[0].mountPath'],
+      [{ overrides: { volumes: [{ claimName: 'c', mountPath: '/a', subPath: '../b' }] } }, 'overrides.volumes[0].subPath'],
+      [{ templateName: undefined, template: { containers: [{ name: 'a', image: ODD }] } }, 'template.containers[0].image'], [{ overrides: { volumes: ODD } }, 'overrides.volumes'],
+      [{ multiplier: 0 }, 'multiplier'], [{ multiplier: '2' }, 'multiplier'], [{ cpu: 2 }, 'cpu'], [{ cpu: '9m' }, 'cpu'], [{ memory: '15Mi' }, 'memory'],
+      [{ inlineResources: { limits: { cpu: '257' } } }, 'inlineResources.limits.cpu'], [{ minReplicas: -1 }, 'minReplicas'], [{ maxReplicas: 10_001 }, 'maxReplicas'],
+      [{ updateStrategy: { maxUnavailable: '101%' } }, 'updateStrategy.maxUnavailable'], [{ updateStrategy: { maxUnavailable: 2 } }, 'updateStrategy.maxUnavailable'],
+      [{ updateStrategy: { autoUpdate: 'yes' } }, 'updateStrategy.autoUpdate'],
     ] as const) {
       it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
         const answer = await create(body);
@@ -73,8 +97,30 @@ describe('pools over HTTP', () => {
       });
     }
 
-    it('says that inline definitions do not work yet', async () => {
-      expect((await create({ overrides: { image: 'x' } })).json.error).to.contain('not supported by this version');
+    it('shows what was asked for as it was asked, and never a password', async () => {
+      const source = {
+        template: { containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '1' } } }] }, instanceType: 'small', multiplier: 1.5, memory: '1Gi',
+        inlineResources: { requests: { cpu: '100m' } },
+      };
+      const overrides = { image: 'x', gateway: { enabled: false }, envd: { verbose: true }, volumes: [{ claimName: 'data', mountPath: '/data', readOnly: true }] };
+      const answer = await create({
+        templateName: undefined, ...source, minReplicas: 2, maxReplicas: 9, updateStrategy: { autoUpdate: false },
+        overrides: { ...overrides, imagePullSecretConfigured: true, imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: 'hunter2' }] } },
+      });
+
+      expect(answer.status).to.equal(201);
+      expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, ...source, overrides });
+      expect(answer.text).to.not.contain('hunter2');
+      expect(server.operations.registries).to.deep.equal([{ registry: 'r.example', username: 'u', password: 'hunter2' }]);
+      expect(answer.json.template!.annotations).to.deep.equal({});
+    });
+
+    it('names unknown fields, also those inside, in a Warning', async () => {
+      const answer = await create({ colour: 'red', overrides: { image: 'x', speed: 9, volumes: [{ claimName: 'c', mountPath: '/c', mode: 1 }] } });
+
+      expect(answer.status).to.equal(201);
+      for (const field of ['colour', 'overrides.speed', 'overrides.volumes[0].mode']) expect(answer.headers['warning']).to.contain(`unknown field ${field}"`);
+      expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'x', volumes: [{ claimName: 'c', mountPath: '/c' }] } });
     });
   });
 
@@ -130,9 +176,16 @@ describe('pools over HTTP', () => {
       for (const body of [{}, undefined]) expect((await server.tenant.put('/sandboxpools/shells', body)).json).to.deep.equal({ template: POOL });
     });
 
-    it('refuses replicas out of bounds and inline definitions', async () => {
+    it('merges: what is not named stays, within overrides too', async () => {
+      await create({ overrides: { image: 'x', envd: { verbose: true } } });
+      const changed = await server.tenant.put('/sandboxpools/shells', { overrides: { image: 'y' }, labels: { a: 'b' } });
+      expect(changed.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'y', envd: { verbose: true } } });
+      expect(changed.json.template!.labels).to.deep.equal({ a: 'b' });
+    });
+
+    it('refuses replicas and overrides out of bounds', async () => {
       await create();
-      for (const [body, field] of [[{ replicas: 10_001 }, 'replicas'], [{ replicas: true }, 'replicas'], [{ overrides: { image: 'x' } }, 'overrides']] as const) {
+      for (const [body, field] of [[{ replicas: 10_001 }, 'replicas'], [{ replicas: true }, 'replicas'], [{ overrides: { image: '' } }, 'overrides.image']] as const) {
         expect((await server.tenant.put('/sandboxpools/shells', body)).json.detail!.field).to.equal(field);
       }
       expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({ template: POOL });

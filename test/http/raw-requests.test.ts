@@ -9,7 +9,7 @@ describe('bytes on a connection', () => {
   let server: TestServer;
   let key: string;
   beforeEach(async () => {
-    server = await aServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } });
+    server = await aServer();
     key = server.tenant.key ?? '';
   });
   afterEach(() => server.stop());
@@ -54,8 +54,10 @@ describe('bytes on a connection', () => {
   });
 
   it('that drip in are cut off, headers and bodies alike', async () => {
+    const hasty = await aServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } });
+    key = hasty.tenant.key ?? '';
     for (const start of ['GET /', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: ', post('Content-Length: 1000\r\n', '{"poolName":"'), post('Transfer-Encoding: chunked\r\n', '5\r\n{"x":\r\n')]) {
-      const connection = await connectRaw(server.port);
+      const connection = await connectRaw(hasty.port);
       connection.socket.write(start);
       const drip = setInterval(() => connection.socket.write('a'), 50);
       try {
@@ -65,6 +67,7 @@ describe('bytes on a connection', () => {
         clearInterval(drip);
       }
     }
+    await hasty.stop();
   });
 
   it('of a body without end are cut off', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { sandboxUuidFailed, sandboxQuotaExceeded, unavailable } from '../../src/model/refusals.ts';
+import { eventually } from '../support/eventually.ts';
 import { uuidV7 } from '../support/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
@@ -34,6 +35,38 @@ describe('sandboxes over HTTP', () => {
         expect(server.operations.sandboxes.get(id)?.idleTimeoutMs).to.equal(expected);
         await server.tenant.delete(`/sandboxes/${id}`);
       }
+    });
+
+    it('takes how long to wait, 300 s at most', async () => {
+      for (const waitTimeoutSeconds of [7, 300, 0]) await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
+      await server.tenant.post('/sandboxes', { poolName: 'shells' });
+      expect(server.operations.waits).to.deep.equal([7_000, 300_000, 0, 0]);
+
+      for (const waitTimeoutSeconds of [301, -1, 1.5, '5', true, null]) {
+        const { status, json } = await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
+        expect([status, json.errorCode, json.detail]).to.deep.equal([400, 'INVALID_ARGUMENT', { field: 'waitTimeoutSeconds' }]);
+      }
+    });
+
+    it('tells one that waits that its client has gone', async () => {
+      const signals: AbortSignal[] = [];
+      const { claimSandbox } = server.operations;
+      const client = new AbortController();
+      Object.assign(server.operations, {
+        claimSandbox: (...[, , signal]: Parameters<typeof claimSandbox>) => new Promise((_, reject) => {
+          if (!signal) return reject(new Error('no signal'));
+          signals.push(signal);
+          signal.addEventListener('abort', () => { reject(new Error('gone')); });
+        }),
+      });
+      const asked = server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds: 9 }, { signal: client.signal }).catch(String);
+      await eventually(() => signals.length === 1, 'it waits');
+      expect(signals[0]?.aborted).to.equal(false);
+      client.abort();
+      await asked;
+
+      await eventually(() => signals[0]?.aborted === true, 'it is told');
+      Object.assign(server.operations, { claimSandbox });
     });
 
     it('says that poolName is required, without a detail', async () => {

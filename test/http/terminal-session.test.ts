@@ -127,6 +127,14 @@ describe('a terminal over WebSocket', () => {
     expect(terminal.closes).to.be.greaterThan(0);
   });
 
+  it('closes with 4001 when the key is revoked', async () => {
+    const { ws, terminal } = await attached(daemon);
+    const closing = closeOf(ws);
+    terminal.end('key-revoked');
+    expect((await closing).code).to.equal(4001);
+    expect(terminal.closes).to.be.greaterThan(0);
+  });
+
   it('closes with 4004 also when the killed shell is heard of before the end of its sandbox', async () => {
     const { ws, terminal } = await attached(daemon, 'token=good', V1);
     const heard = listen(ws);

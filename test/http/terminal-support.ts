@@ -21,7 +21,7 @@ export class FakeTerminal {
   full = false;
   /** Its stream does not end with the shell: a process that the shell left behind has it open. */
   held = false;
-  end: () => void = () => {};
+  end: (why?: 'sandbox-ended' | 'key-revoked') => void = () => {};
   exitWith: (code: number | null) => void = () => {};
   readonly #typed: Buffer[] = [];
   readonly #output: Buffer[] = [];
@@ -94,7 +94,7 @@ export class FakeTerminal {
         close: () => {},
       },
       touch: () => void (this.touches += 1),
-      ended: new Promise((resolve) => { this.end = resolve; }),
+      ended: new Promise((resolve) => { this.end = (why = 'sandbox-ended') => { resolve(why); }; }),
       close: () => void (this.closes += 1),
     };
   }

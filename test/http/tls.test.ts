@@ -5,7 +5,7 @@ import { request, type RequestOptions } from 'node:https';
 import { connect } from 'node:tls';
 import { WebSocket } from 'ws';
 import { terminalUpgrades } from '../../src/http/terminal.ts';
-import { aCertificate, type Certificate } from '../support/a-certificate.ts';
+import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { connectRaw } from '../support/http-client.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { skipBecause } from '../support/skip-because.ts';
@@ -23,7 +23,7 @@ describe('HTTPS', () => {
     certificate = made;
   });
   after(() => { if (certificate) rmSync(certificate.folder, { recursive: true }); });
-  beforeEach(async () => { server = await aServer({ tls: certificate, limits: { headersTimeoutMs: 300 } }); });
+  beforeEach(async () => { server = await aServer({ tls: certificate }); });
   afterEach(() => server.stop());
 
   const ask = async (path: string, options: RequestOptions = {}, body = ''): Promise<{ status: number; text: string; protocol: string | null }> => {
@@ -50,22 +50,26 @@ describe('HTTPS', () => {
   });
 
   it('cuts a client that never shakes hands, and one that speaks plain HTTP', async () => {
-    const silent = await connectRaw(server.port);
-    const plain = await connectRaw(server.port);
+    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } }); // enough to shake hands
+    const silent = await connectRaw(hasty.port);
+    const plain = await connectRaw(hasty.port);
     plain.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
 
     expect([await silent.closed(), (await plain.closed()).includes('HTTP/1.1')]).to.deep.equal(['', false]);
-    expect((await ask('/healthz')).status).to.equal(200);
+    expect((await ask('/healthz', { port: hasty.port })).status).to.equal(200);
+    await hasty.stop();
   });
 
   it('cuts a client whose headers drip in', async () => {
-    const socket = connect({ port: server.port, host: '127.0.0.1', ca: certificate.cert });
+    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } });
+    const socket = connect({ port: hasty.port, host: '127.0.0.1', ca: certificate.cert });
     await once(socket, 'secureConnect');
     socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nA: ');
     let text = '';
     for await (const chunk of socket) text += String(chunk);
 
     expect(text).to.contain('REQUEST_TIMEOUT');
+    await hasty.stop();
   });
 
   it('carries terminals', async () => {

@@ -10,13 +10,13 @@ describe('the manifests of the custom resources', () => {
   });
 
   it('are one for each kind', () => {
-    expect([...crdFiles().keys()]).to.deep.equal(['sandboxtemplates.yaml', 'sandboxpools.yaml', 'sandboxes.yaml', 'apikeys.yaml']);
+    expect([...crdFiles().keys()]).to.deep.equal(['sandboxtemplates.yaml', 'sandboxpools.yaml', 'sandboxenvs.yaml', 'sandboxes.yaml', 'apikeys.yaml', 'userquotas.yaml']);
   });
 
   it('have the bounds of the HTTP API', () => {
     const { spec } = parse(crdFiles().get('sandboxpools.yaml') ?? '').spec.versions[0].schema.openAPIV3Schema.properties;
 
-    expect(spec.required).to.deep.equal(['templateName']);
+    expect(spec.properties.overrides.properties).to.include.keys('image', 'volumes').and.not.include.keys('imagePullSecret');
     expect(spec.properties.replicas).to.include({ type: 'integer', minimum: 0, maximum: 10_000, default: 1 });
     expect(spec.properties.labels).to.deep.include({ maxProperties: 64, additionalProperties: { type: 'string', pattern: String.raw`^[^\x00]*$`, maxLength: 1_024 } });
   });

@@ -10,27 +10,39 @@ import { TestClock } from '../support/test-clock.ts';
 const READY: Vitals = { kind: 'available', startedAt: 1 };
 const STARTING: Vitals = { kind: 'starting' };
 
-/** A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are not any more. */
-const aPool = (size: number, ready: readonly string[]) => {
+/** A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are not any more, which it comes to know if it `hears`. */
+const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false } = {}) => {
   const { record } = anOrder();
+  let trouble = onTrouble;
   const ids = Array.from({ length: size }, (_, n) => `i${n}`);
-  const mirror = new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined });
+  const mirror = new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => (trouble ? 'its node is not ready' : undefined) });
   const items = ids.map((id, n) => {
     const born = bornSandbox({ ...record, id, createdAt: 1_000 + n }) as { readonly metadata: object };
     return { ...born, metadata: { ...born.metadata, uid: `uid-${id}`, resourceVersion: '1' } };
   });
-  for (const id of ids) mirror.putPod(aPod(id));
+  for (const id of ids) mirror.putPod(onTrouble ? { ...aPod(id), vitals: READY } : aPod(id));
   const read: string[] = [];
+  const nodes: string[] = [];
+  const asked: string[] = [];
   const look = new IdleLook({
     clock: new TestClock(), mirror,
-    api: { list: async () => ({ metadata: {}, items }) } as never,
+    api: { list: async () => ({ metadata: { resourceVersion: '7' }, items }) } as never,
+    lookAtNode: async (name) => {
+      nodes.push(name);
+      trouble = false;
+    },
+    podsReached: async (revision) => {
+      asked.push(revision);
+      if (hears) for (const id of ready) mirror.putPod({ ...aPod(id), revision: '2', vitals: READY });
+      return hears;
+    },
     read: async (stored: StoredSandbox): Promise<InstanceFact> => {
       const { id } = stored.record;
       read.push(id);
       return { id, record: stored.record, vitals: ready.includes(id) ? READY : STARTING };
     },
   });
-  return { look: () => look.look(record.poolUid, record.poolOwner.namespace), read };
+  return { look: () => look.look(record.poolUid, record.poolOwner.namespace), read, asked, nodes };
 };
 
 const aPod = (id: string): StoredPod => ({
@@ -43,9 +55,27 @@ describe('a look for idle instances', () => {
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
-  it('reads the Pods of the five oldest, and no more', async () => {
-    const pool = aPool(12, []);
+  it('takes the word of a mirror that has all that stood when the list was made, however many are starting', async () => {
+    const pool = aPool(150, ['i149'], { hears: true });
+    expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i149']);
+    expect(pool).to.deep.include({ asked: ['7'], read: [] });
+  });
+
+  it('looks at the node that keeps one, which may be well again', async () => {
+    const pool = aPool(2, [], { hears: true, onTrouble: true });
+    expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
+    expect(pool.nodes).to.deep.equal(['node-0']);
+  });
+
+  it('looks at no node of Pods that are starting', async () => {
+    const pool = aPool(2, [], { hears: true });
+    await pool.look();
+    expect(pool.nodes).to.deep.equal([]);
+  });
+
+  it('reads the Pods of the twenty oldest where the mirror does not come to that, and no more', async () => {
+    const pool = aPool(150, []);
     expect(await pool.look()).to.deep.equal([]);
-    expect(pool.read).to.deep.equal(['i0', 'i1', 'i2', 'i3', 'i4']);
+    expect(pool.read).to.deep.equal(Array.from({ length: 20 }, (_, n) => `i${n}`));
   });
 });

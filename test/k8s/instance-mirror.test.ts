@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
-import type { StoredPod } from '../../src/k8s/pod-resource.ts';
+import { storedPodOf, type StoredPod } from '../../src/k8s/pod-resource.ts';
 import type { StoredSandbox } from '../../src/k8s/sandbox-resource.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
 const ID = 'an-instance';
+const UUID = '01932d5a-0000-7a01-8000-0242ac120002';
 const RECORD_UID = 'uid-of-the-record';
 
 const aMirror = () => {
@@ -77,20 +78,45 @@ describe('the mirror of instances', () => {
     expect(mirror.pod(ID)).to.equal(undefined);
   });
 
-  it('drops what was made here, and is in no list of a later revision', () => {
+  it('drops what was made here, and is in no list of a later revision', async () => {
     const { mirror, facts } = aMirror();
     mirror.putSandbox(aSandbox('2'));
     mirror.putPod(aPod('3'));
-    mirror.listedPods('2', () => false);
+    await mirror.listedPods('2', () => false);
     expect(facts.at(-1)?.vitals.kind).to.equal('available');
-    mirror.listedPods('3', ({ uid }) => uid === 'uid-of-the-pod');
+    await mirror.listedPods('3', ({ uid }) => uid === 'uid-of-the-pod');
     expect(facts.at(-1)?.vitals.kind).to.equal('available');
-    mirror.listedPods('4', () => false);
+    await mirror.listedPods('4', () => false);
     expect(facts.at(-1)?.vitals.kind).to.equal('gone');
-    mirror.listedSandboxes('1', () => false);
+    await mirror.listedSandboxes('1', () => false);
     expect(facts.at(-1)?.record?.revision).to.equal('2');
-    mirror.listedSandboxes('4', () => false);
+    await mirror.listedSandboxes('4', () => false);
     expect(facts.at(-1)?.record).to.equal(undefined);
+  });
+
+  it('says since when a Pod is ready, or no more, as its condition does, and nothing of that where its node is in trouble', () => {
+    const facts: InstanceFact[] = [];
+    const troubles: string[] = [];
+    const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => troubles[0] });
+    void mirror.begin();
+    const ready = (revision: string, status: 'True' | 'False', lastTransitionTime: string): void => {
+      const read = storedPodOf({
+        metadata: { namespace: ALICE.namespace, name: `sb-${UUID}`, uid: 'p', resourceVersion: revision, ownerReferences: [{ kind: 'Sandbox', uid: RECORD_UID }] },
+        spec: { nodeName: 'node-0' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status, lastTransitionTime }] },
+      });
+      if (read) mirror.putPod(read);
+    };
+    const { record } = aSandbox('1');
+    mirror.putSandbox({ ...aSandbox('1'), podUid: 'p', record: { ...record, id: UUID } });
+
+    ready('2', 'True', '2026-01-01T00:00:05Z');
+    ready('3', 'False', '2026-01-01T00:00:07Z');
+    ready('4', 'True', '2026-01-01T00:00:09Z');
+    troubles.push('it is drained');
+    mirror.nodeChanged('node-0');
+
+    const shown = facts.flatMap(({ vitals }) => (vitals.kind === 'available' || vitals.kind === 'unavailable' ? [{ kind: vitals.kind, since: vitals.since && new Date(vitals.since).getUTCSeconds() }] : []));
+    expect(shown).to.deep.equal([{ kind: 'available', since: 5 }, { kind: 'unavailable', since: 7 }, { kind: 'available', since: 9 }, { kind: 'unavailable', since: undefined }]);
   });
 
   it('takes another object of the same name', () => {

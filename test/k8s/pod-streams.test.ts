@@ -23,11 +23,16 @@ describe('streams of a Pod', () => {
 
   describe('exec', () => {
     it('puts nothing of the command into the address, and orders nothing before its shell is there', async () => {
-      const under = await pod((link) => { setTimeout(() => { link.send(1, '41\n'); }, 50); });
+      const under = await pod(() => {});
       const running = exec(under, { env: { KEY: 'a secret value' }, cwd: '/secret', stdin: 'the input' });
-      await eventually(() => under.links[0]?.came(255) !== undefined && under.links[0]?.came(255) !== '', 'the order is whole');
+      await eventually(() => under.links.length === 1, 'a link is open');
       const [link] = under.links;
       if (!link) throw new Error('no link');
+      link.ws.ping();
+      await once(link.ws, 'pong'); // behind all that was sent when the link opened
+      expect([link.came(0), link.came(255)]).to.deep.equal(['', '']);
+      link.send(1, '41\n');
+      await eventually(() => link.came(255) !== '', 'the order is whole');
       expect(decodeURIComponent(link.url.href)).not.to.include('secret');
       expect(link.authorization).to.equal('Bearer secret');
       expect(ordered(link)).to.equal('cwd\n0\n/secret\nenv\n0\nKEY=a secret value\narg\n0\ncmd\narg\n0\na secret\n');

@@ -13,6 +13,9 @@ import { FakeCollection, type FakeObject } from './a-fake-collection.ts';
 
 type Kept = number;
 
+/** So that no test waits long for a watch to begin again. */
+const PAUSES = { firstPauseMs: 5, longestPauseMs: 20 };
+
 describe('the reflector', () => {
   let collection: FakeCollection;
   let api: FakeApiServer;
@@ -24,7 +27,7 @@ describe('the reflector', () => {
   const aReflector = (part: Partial<ReflectorDeps<Kept>> = {}): Reflector<Kept> => new Reflector<Kept>({
     api: server.lane('background'), watches: server.lane('watches'), path: '/things', log: quietLog,
     trim: (object) => (object as FakeObject).value, report: note,
-    timings: { silenceMs: 400, firstPauseMs: 5, longestPauseMs: 20, pageDeadlineMs: 500 }, ...part,
+    timings: PAUSES, ...part,
   });
   const note = ({ type, key, record }: ReflectedChange<Kept>): void => { changes.push(`${type} ${key} ${record}`); };
   const started = async (part: Partial<ReflectorDeps<Kept>> = {}): Promise<void> => {
@@ -77,6 +80,23 @@ describe('the reflector', () => {
     expect(reflector.counters).to.deep.equal({ lists: 1, relists: 0, restarts: 0, events: 4, mishaps: 0 });
   });
 
+  it('asks for the next page before it takes one in', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) collection.put(name, 1);
+    const order: string[] = [];
+    const lane = server.lane('background');
+
+    await started({
+      pageSize: 2,
+      api: { get: (path) => lane.get(path), list: async (path, query) => {
+        order.push('page');
+        return await lane.list(path, query);
+      } },
+      report: ({ key }) => { order.push(key); },
+    });
+
+    expect(order).to.deep.equal(['page', 'page', 'a', 'b', 'page', 'c', 'd', 'e']);
+  });
+
   it('keeps what is trimmed alone; what is trimmed to nothing is not there', async () => {
     await started({ trim: (object) => ((object as FakeObject).value > 0 ? (object as FakeObject).value : undefined) });
 
@@ -122,7 +142,7 @@ describe('the reflector', () => {
 
   it('finds a silent link, says that it is stale, and is whole again afterwards', async () => {
     collection.put('a', 1);
-    await started();
+    await started({ timings: { ...PAUSES, silenceMs: 400 } });
     expect(reflector.stale).to.equal(undefined);
 
     proxy.state = 'hold';
@@ -137,14 +157,14 @@ describe('the reflector', () => {
   });
 
   it('stays fresh on bookmarks alone', async () => {
-    await started();
-    const until = performance.now() + 1_000;
+    await started({ timings: { ...PAUSES, silenceMs: 1_000 } });
+    const until = performance.now() + 2_000;
 
     await eventually(() => {
       collection.bookmark();
       expect(reflector.stale).to.equal(undefined);
       return performance.now() > until;
-    }, 'a second');
+    }, 'two seconds');
 
     expect(reflector.counters).to.include({ restarts: 0, events: 0 });
   });
@@ -180,7 +200,7 @@ describe('the reflector', () => {
   it('says when a list was reported, and as of which revision', async () => {
     collection.put('a', 1);
     const listed: string[] = [];
-    await started({ listed: (revision) => { listed.push(`${revision}: ${[...changes].join(', ')}`); } });
+    await started({ listed: async (revision) => { listed.push(`${revision}: ${[...changes].join(', ')}`); } });
     expect(listed).to.deep.equal([`${reflector.revision}: put a 1`]);
   });
 
@@ -330,6 +350,41 @@ describe('the reflector', () => {
     await caughtUp;
 
     expect(reflector.revision).to.equal(collection.revision);
+    expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
+  });
+
+  it('looks at one object: what is newer is told at once, and once, though the watch was behind', async () => {
+    collection.put('a', 1);
+    await started();
+    collection.instead = ({ url }, response) => {
+      const object = url.startsWith('/things/') ? collection.objects.get('a') : undefined;
+      if (object) json(response, object);
+      return object !== undefined;
+    };
+    collection.withhold();
+    collection.put('a', 2);
+    collection.put('a', 3);
+    await reflector.look('/things/a');
+    expect(changes).to.deep.equal(['put a 1', 'put a 3']);
+
+    collection.put('b', 1);
+    collection.letGo(3);
+    await told('put b 1');
+    expect(changes).to.deep.equal(['put a 1', 'put a 3', 'put b 1']);
+  });
+
+  it('says whether it comes to a revision soon, and hurries nobody for it', async () => {
+    collection.put('a', 1);
+    await started({ mostCompared: 0 });
+    expect(await reflector.reached(collection.revision, 0)).to.equal(true);
+
+    collection.elsewhere();
+    expect(await reflector.reached(collection.revision, 20)).to.equal(false);
+    const reached = reflector.reached(collection.revision, 5_000);
+    collection.put('a', 2);
+    expect(await reached).to.equal(true);
+
+    expect(collection.timeoutSeconds).to.be.within(24, 30);
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
 

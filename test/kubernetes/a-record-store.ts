@@ -4,11 +4,11 @@ import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { KubernetesRecordStore, type KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
 import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/resource.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
-import type { Cluster, ClusterUser } from '../support/control-plane/cluster.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { quietLog } from '../support/quiet-log.ts';
 
-const PLURALS = ['sandboxpools', 'sandboxtemplates', 'apikeys'];
+const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
 
 export const anApiOf = async (cluster: Cluster, user: ClusterUser, clock?: ServerClock): Promise<ApiServer> =>
   apiServer({ access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog), version: '0', ...(clock ? { clock } : {}) });
@@ -32,7 +32,7 @@ export const aRecordStore = async (cluster: Cluster, part: Partial<KubernetesRec
   const clock = new ServerClock();
   const api = await anApiOf(cluster, 'sandpool', clock);
   await api.lane('claims').get('/version');
-  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, now: () => clock.now(), check: () => undefined, teamOf: (namespace) => namespace, ...part });
+  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, now: () => clock.now(), check: () => undefined, instanceType: () => undefined, teamOf: (namespace) => namespace, clusterId: 'local', ...part });
   return {
     store,
     close: async () => {

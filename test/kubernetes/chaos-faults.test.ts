@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.ts';
-import { ControlPlane } from '../support/control-plane.ts';
-import { aPod } from '../support/control-plane/a-pod.ts';
+import { ControlPlane } from '../../local-cluster/control-plane.ts';
+import { aPod } from '../support/a-pod.ts';
 import { Killed } from '../support/chaos/faults/killed.ts';
 import { RemovedByHand } from '../support/chaos/faults/removed-by-hand.ts';
 import { UnreadyNode } from '../support/chaos/faults/unready-node.ts';
 import { StoreLog } from '../support/chaos/store-log.ts';
 import { Timeline } from '../support/chaos/timeline.ts';
+import { Dice } from '../support/hostile-values.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 describe('faults of a cluster, and the log of its store', function () {
@@ -65,9 +66,9 @@ describe('faults of a cluster, and the log of its store', function () {
 
   it('deletes Pods by hand', async () => {
     await aReadyPod('sb-by-hand');
-    const fault = new RemovedByHand(controlPlane, { resource: 'pods', namespace, ids: ['by-hand', 'never-there'] });
-    expect(fault.removes).to.deep.equal(['by-hand', 'never-there']);
+    const fault = new RemovedByHand(controlPlane, { resource: 'pods', namespace, dice: new Dice(1) });
     await fault.begin();
+    expect(fault.removes).to.deep.equal(['by-hand']);
     await eventually(async () => (await controlPlane.kubectl('get', 'pod', 'sb-by-hand', '-n', namespace, '--ignore-not-found')) === '', 'it is gone');
     await fault.end();
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { noFakeTime } from '../support/chaos/faults/clock-jump.ts';
 import { chaosRun } from '../support/chaos/chaos-run.ts';
-import { noRedis } from '../support/redis-server.ts';
+import { noRedis } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const CLAIMS = 1_000;
@@ -24,5 +24,6 @@ describe('three replicas under load and faults', () => {
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
     expect(claims).to.be.at.least(CLAIMS);
     expect(disturbances).to.have.length.at.least(FAULTS);
+    expect(new Set(disturbances.map(({ kind }) => kind))).to.have.property('size').that.is.at.least(4);
   });
 });

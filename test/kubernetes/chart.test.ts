@@ -1,9 +1,12 @@
 import { expect } from 'chai';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
+import { readInstanceTypes } from '../../src/config/instance-types.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
-import { CHART, helm, type Manifest, manifestOf, renderChart } from '../support/chart.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import { CHART, helm, type Manifest, manifestOf, renderChart } from '../../local-cluster/chart.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheCluster } from '../support/shared-cluster.ts';
 
 interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] }
@@ -14,11 +17,13 @@ const EVERYTHING = {
   image: { repository: 'registry.example.com:5000/sandpool', digest: `sha256:${'0'.repeat(64)}` }, imagePullSecrets: [{ name: 'registry' }],
   secrets: { existing: 'of-ours' },
   redis: { urls: ['rediss://a.example.com:6380', 'rediss://b.example.com:6380'], mode: 'cluster', username: 'sandpool', existingSecret: 'redis', withCa: true, bundled: { enabled: false } },
-  tls: { existingSecret: 'certificate' }, config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' },
+  tls: { existingSecret: 'certificate' }, config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' }, audit: { volume: { persistentVolumeClaim: { claimName: 'audit' } } },
+  instanceTypes: [{ name: 'tiny', baseResources: { limits: { cpu: '100m', memory: '64Mi' } }, maxMultiplier: 2 }],
   podAnnotations: { a: 'b' }, podLabels: { c: 'd' }, nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'x', operator: 'Exists' }], priorityClassName: 'system-cluster-critical',
   affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }] } },
   serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
-  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], apiServerPorts: [8443] },
+  metrics: { annotations: false },
+  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443] },
 };
 const LEAST = { priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, sandboxTemplates: { default: null, web: null } };
 
@@ -37,8 +42,9 @@ describe('the chart', () => {
     expect(manifests.filter(({ kind }) => kind === 'RoleBinding').map(({ metadata }) => metadata.namespace)).to.deep.equal(['sandpool-default', 'sandpool-red']);
     for (const { apiGroups, resources, verbs } of [...rulesOf('sandpool'), ...rulesOf('sandpool-tenant')]) {
       expect([...apiGroups, ...resources, ...verbs].join()).not.to.include('*');
-      expect(resources).not.to.include('secrets');
+      if (resources.includes('secrets')) expect(verbs, 'written, and never read').to.deep.equal(['create', 'update', 'delete']);
     }
+    expect(rulesOf('sandpool').flatMap(({ resources }) => resources)).not.to.include('secrets');
   });
 
   it('lets the daemon read each kind that it has', () => {
@@ -56,6 +62,27 @@ describe('the chart', () => {
       expect(clear(data['pepper'])).to.match(/^[0-9a-f]{64}$/);
       expect(parseApiKey(clear(data['admin.key'])), clear(data['admin.key'])).to.have.property('keyId').of.length(16);
     }
+  });
+
+  it('gives the daemon the instance types that are chosen, else its own', () => {
+    const { data } = manifestOf(renderChart({ values: EVERYTHING }), 'ConfigMap', 'sandpool') as unknown as { data: Record<string, string> };
+    const file = join(mkdtempSync(join(tmpdir(), 'sandpool-chart-')), 'instance-types.yaml');
+    writeFileSync(file, data['instance-types.yaml'] ?? '');
+
+    expect(readInstanceTypes(file).map(({ name, maxMultiplier }) => [name, maxMultiplier])).to.deep.equal([['tiny', 2]]);
+    rmSync(dirname(file), { recursive: true });
+    expect(parse(data['sandpool.yaml'] ?? '')).to.deep.include({ instanceTypes: { file: 'instance-types.yaml' } });
+    const usual = manifestOf(renderChart(), 'ConfigMap', 'sandpool') as unknown as { data: Record<string, string> };
+    expect(Object.keys(usual.data)).to.deep.equal(['sandpool.yaml']);
+    expect(parse(usual.data['sandpool.yaml'] ?? '')).to.not.have.property('instanceTypes');
+  });
+
+  it('tells the Prometheus operator where the metrics are, if asked to', () => {
+    const monitor = manifestOf(renderChart({ values: { metrics: { podMonitor: { enabled: true, labels: { release: 'prometheus' } } } } }), 'PodMonitor', 'sandpool');
+
+    expect(monitor.metadata).to.have.nested.property('labels.release', 'prometheus');
+    expect(monitor['spec']).to.deep.include({ podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }] });
+    expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
   });
 
   it('makes no Secret where one is given', () => {

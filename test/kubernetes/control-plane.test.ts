@@ -5,9 +5,10 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findLeftovers } from '../../script/test-leftovers.ts';
-import { aPod } from '../support/control-plane/a-pod.ts';
-import type { Cluster } from '../support/control-plane/cluster.ts';
+import { findLeftovers, type Leftover } from '../../local-cluster/leftovers.ts';
+import { belongingTo } from '../../local-cluster/watched-folder.ts';
+import { aPod } from '../support/a-pod.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { onTheCluster, onTheControlPlane } from '../support/shared-cluster.ts';
 
@@ -76,6 +77,22 @@ describe('the control plane of the tests', function () {
     expect(await seen()).to.equal(WANTED);
     await controlPlane().kubectl('label', 'pod', 'lingers', '-n', namespace, 'test.sandpool.dev/stage-');
     await controlPlane().kubectl('wait', '--for=delete', 'pod/lingers', '-n', namespace, '--timeout=10s');
+  });
+
+  it('leaves a pod that is deleted without grace to the API server, as a kubelet does', async () => {
+    const namespace = await controlPlane().namespace();
+    const [pods, last] = [['a', 'b', 'c', 'd'], 'last'];
+    const kubectl = (...args: readonly string[]) => controlPlane().kubectl(...args, '-n', namespace);
+
+    // Other suites' pods may still be deleted meanwhile, but not each time.
+    await eventually(async () => {
+      await controlPlane().apply([...pods, last].map((name) => aPod({ name, namespace })));
+      await kubectl('wait', '--for=condition=Ready', 'pods', '--all', '--timeout=30s');
+      const before = await refusedDeletes(controlPlane());
+      await kubectl('delete', 'pod', ...pods, '--grace-period=0', '--force');
+      await kubectl('delete', 'pod', last, '--grace-period=1'); // its end is kwok's, which has seen the others' by then
+      return await refusedDeletes(controlPlane()) === before;
+    }, 'no pod is deleted that is gone', 60_000);
   });
 
   it('runs a command in a pod: output, errors, input and exit code', async () => {
@@ -158,13 +175,13 @@ describe('the control plane of the tests', function () {
     });
   }
 
-  it('leaves no process and no file when the process that started it is killed', async () => {
-    const starter = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('../support/control-plane/start-and-wait.ts', import.meta.url))], {
+  it('leaves no process and no file, of Redis and replicas neither, when the process that started them is killed', async () => {
+    const starter = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('../support/local-cluster-process.ts', import.meta.url))], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [said]: unknown[] = await once(starter.stdout, 'data');
-    const folder = dirname(String(said).trim());
-    expect(processesOf(folder)).to.have.length.above(5);
+    const folder = dirname(dirname(String(said).trim())); // that of the control plane is one of several
+    expect(processesOf(folder).filter(({ command }) => /etcd|kube-apiserver|redis-server|serve --config/.test(command))).to.have.length.at.least(4);
 
     starter.kill('SIGKILL');
 
@@ -188,7 +205,12 @@ const aRunningPod = async (cluster: Cluster, name: string): Promise<string> => {
   return namespace;
 };
 
+/** How many requests to delete a pod the API server has answered with 404, by its own metrics. */
+const refusedDeletes = async (cluster: Cluster): Promise<number> => (await cluster.kubectl('get', '--raw', '/metrics')).split('\n')
+  .filter((line) => line.startsWith('apiserver_request_total{') && ['code="404"', 'resource="pods"', 'verb="DELETE"'].every((label) => line.includes(label)))
+  .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+
 const spawnKubectl = (cluster: Cluster, args: readonly string[]): ChildProcess =>
   spawn(cluster.kubectlProgram, [`--kubeconfig=${cluster.kubeconfig('sandpool')}`, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
 
-const processesOf = (folder: string): readonly object[] => findLeftovers({ session: -1, folder });
+const processesOf = (folder: string): readonly Leftover[] => findLeftovers(belongingTo(folder));

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { CHART, helm } from '../support/chart.ts';
+import { CHART, helm } from '../../local-cluster/chart.ts';
 import { buildImage, type ContainerImage } from '../support/container-image.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { DeployedReplica, type PodObject } from '../support/deployed-replica.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
+import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const RELEASE = 'test-deployed-sandpool';
@@ -15,7 +15,7 @@ describe('replicas as the chart deploys them, from the image', function () {
   const controlPlane = onTheControlPlane();
   let namespace: string;
   let image: ContainerImage;
-  let redis: TestRedis;
+  let redis: RedisServer;
   let replicas: readonly DeployedReplica[] = [];
   let adminKey: string;
 
@@ -34,7 +34,7 @@ describe('replicas as the chart deploys them, from the image', function () {
     redis = await startRedis({ config: await redisConfig() });
     adminKey = await secretOf(RELEASE, 'admin.key');
     const { items: pods } = JSON.parse(await controlPlane().kubectl('get', 'pods', '-n', namespace, '-l', 'app.kubernetes.io/name=sandpool', '-o', 'json')) as { items: readonly PodObject[] };
-    const env = { SANDPOOL_LISTEN: '127.0.0.1:0', SANDPOOL_REDIS_URLS: redis.settings.urls.join() };
+    const env = { SANDPOOL_LISTEN: '127.0.0.1:0', SANDPOOL_METRICS_LISTEN: '127.0.0.1:0', SANDPOOL_REDIS_URLS: redis.settings.urls.join() };
     replicas = await Promise.all(pods.map((pod) => DeployedReplica.start(pod, { cluster: controlPlane(), image, env })));
   });
   after(async () => {

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { sandboxDriverSuite, type DriverUnderTest } from '../contracts/sandbox-driver.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
 import { execProbe } from '../support/a-probe.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const ECHO_PORT = 7_000;

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
-import { STAGE_LABEL } from '../support/control-plane/kwok-config.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import { eventually } from '../support/eventually.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
@@ -11,10 +10,7 @@ describe('what a node can suffer', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
-  before(async () => {
-    await installCustomResources(controlPlane());
-    pods = await PodDriver.watching(controlPlane(), await controlPlane().namespace());
-  });
+  before(async () => { pods = await PodDriver.alone(controlPlane()); });
   after(() => pods.close());
 
   const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args);

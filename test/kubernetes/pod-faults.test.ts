@@ -4,7 +4,6 @@ import { InstanceGone, NoPlace, RecordConflict } from '../../src/contracts/sandb
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { aClaim, permitted } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
@@ -15,10 +14,7 @@ describe('what a Pod can suffer', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
-  before(async () => {
-    await installCustomResources(controlPlane());
-    pods = await PodDriver.watching(controlPlane(), await controlPlane().namespace());
-  });
+  before(async () => { pods = await PodDriver.alone(controlPlane()); });
   after(() => pods.close());
 
   const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args, '-n', pods.namespace);

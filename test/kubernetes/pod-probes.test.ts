@@ -7,7 +7,6 @@ import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver, type PodOrderPart } from '../support/a-pod-driver.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
 import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
@@ -21,14 +20,13 @@ describe('readiness probes of Pods', function () {
   const asked: string[] = [];
 
   before(async () => {
-    await installCustomResources(controlPlane());
     server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url} ${request.headers.host} ${String(request.headers['x-of-probe'])}`);
       if (request.url !== '/hang') response.writeHead(request.url === '/broken' ? 503 : 204).end();
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     await controlPlane().forward(PORT, (server.address() as AddressInfo).port);
-    pods = await PodDriver.watching(controlPlane(), await controlPlane().namespace());
+    pods = await PodDriver.alone(controlPlane());
   });
   after(async () => {
     await pods.close();

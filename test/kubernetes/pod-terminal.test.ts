@@ -93,8 +93,8 @@ describe('a terminal in a Pod', function () {
     const direct = await PodStreamsUnderTest.start(controlPlane(), { direct: true, pingEveryMs: 1_000 });
     const own = await direct.pod('main');
     const terminal = await direct.streams.attach(own, { argv: ['sh', '-c', 'stty -opost; head -c 50000000 /dev/zero | tr "\\0" x'], cols: 80, rows: 24 });
-    const begun = await new Promise<Buffer>((resolve) => { terminal.stream.once('data', resolve); });
-    terminal.stream.pause();
+    // At once: whatever flows before the next turn would have nobody to read it.
+    const begun = await new Promise<Buffer>((resolve) => { terminal.stream.once('data', (chunk: Buffer) => { terminal.stream.pause(); resolve(chunk); }); });
     const before = process.memoryUsage();
     // Longer than a link may be silent: a reader that rests is not taken for a dead peer.
     const restedSince = performance.now();

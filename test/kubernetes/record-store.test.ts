@@ -4,9 +4,10 @@ import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
 import type { KubernetesRecordStore, KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
 import { renderDefinition } from '../../src/model/render-definition.ts';
 import type { TemplateRecord } from '../../src/model/template.ts';
+import { specOfVersion } from '../../src/model/template-versions.ts';
 import { updateRevisionOf } from '../../src/model/update-revision.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/eventually.ts';
@@ -71,10 +72,10 @@ describe('records as custom resources', function () {
 
       const small = one.templates.get('small');
       expect(small).to.deep.include({ version: '1', document: { ...template('small') } });
-      const definition = renderDefinition(small?.document ?? (template('small') as TemplateRecord['document']));
+      const definition = renderDefinition((small?.document ?? (template('small') as TemplateRecord['document'])).spec);
       const { uid, revision, createdAt, ...rest } = one.pools.get('p') ?? aPoolRecord();
       expect(rest).to.deep.equal({
-        name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'default' }, replicas: 3, templateName: 'small', templateVersion: '1', labels: { a: 'b' }, annotations: {},
+        name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'default' }, replicas: 3, source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: { a: 'b' }, annotations: {},
         definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
       });
       expect(uid).to.equal(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'jsonpath={.metadata.uid}'));
@@ -102,6 +103,7 @@ describe('records as custom resources', function () {
       await apply(template('small', { image: 'debian' }));
       await eventually(() => templates.get('small')?.version === '2', 'a new version');
       expect(templates.get('small')?.document.spec.containers[0]?.image).to.equal('debian');
+      expect(specOfVersion(templates.get('small')!, '1')?.containers[0]?.image).to.equal('busybox');
       expect(pools.get('p')?.templateVersion).to.equal('1');
 
       await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha');
@@ -176,7 +178,7 @@ describe('records as custom resources', function () {
       const { store, pools } = await aReplica();
       await store.pools.create(aPoolRecord());
       await eventually(() => pools.size === 1, 'shown');
-      expect(store.problems).to.deep.equal(['apikeys: not listed yet']); // nobody watches them here
+      expect(store.problems).to.deep.equal(['sandboxenvs: not listed yet', 'apikeys: not listed yet', 'userquotas: not listed yet']); // nobody watches them here
 
       await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":2}}');
 
@@ -196,5 +198,5 @@ describe('records as custom resources', function () {
 
 const aPoolRecord = (): Omit<PoolRecord, 'revision'> & { revision: string } => ({
   uid: '019a0000-0000-7000-8000-000000000001', revision: '', name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'alice' }, createdAt: 1_700_000_000_000, replicas: 2,
-  templateName: 'small', templateVersion: '1', labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+  source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
 });

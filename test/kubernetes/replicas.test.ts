@@ -1,50 +1,35 @@
 import { expect } from 'chai';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { eventually } from '../support/eventually.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
-import { aPodTemplate, Replicas } from '../support/replicas.ts';
+import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { onReplicas } from '../support/on-replicas.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
 
 describe('three replicas on a cluster', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  let redis: TestRedis;
-  let replicas: Replicas;
+  const replicas = onReplicas(controlPlane);
   let tenant: string;
 
   before(async () => {
-    redis = await startRedis();
-    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings });
-    tenant = await replicas.tenant('red', 'rita');
+    tenant = await replicas().tenant('red', 'rita');
     await controlPlane().apply(aPodTemplate('idle-pod'));
-  });
-  after(async () => {
-    await replicas?.stop();
-    await redis?.stop();
   });
 
   const clients = (key = tenant): readonly [HttpClient, HttpClient, HttpClient] => {
-    const [one, two, three] = replicas.list.map((replica) => replica.client(key));
+    const [one, two, three] = replicas().list.map((replica) => new HttpClient(replica.port, key));
     if (!one || !two || !three) throw new Error('there are three');
     return [one, two, three];
-  };
-  /** Repeats what is refused for a moment: a template that is not known yet, a usage that is counted. */
-  const until = async (status: number, ask: () => Promise<HttpAnswer>, patienceMs = 15_000): Promise<HttpAnswer> => {
-    let answer: HttpAnswer | undefined;
-    await eventually(async () => (answer = await ask()).status === status, `an answer of ${status}`, patienceMs).catch((error: unknown) => {
-      throw new Error(`${String(error)}, but ${answer?.status}: ${answer?.text}`);
-    });
-    if (!answer) throw new Error('nothing was asked');
-    return answer;
   };
   const idOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
 
   it('hand out what one of them made, on any of them', async () => {
     const [one, two, three] = clients();
-    await until(201, () => one.post('/sandboxpools', { name: 'p', templateName: 'idle-pod', replicas: 3 }));
+    await untilAnswered(201, () => one.post('/sandboxpools', { name: 'p', templateName: 'idle-pod', replicas: 3 }));
 
-    const id = idOf(await until(201, () => two.post('/sandboxes', { poolName: 'p' })));
+    const id = idOf(await untilAnswered(201, () => two.post('/sandboxes', { poolName: 'p' })));
 
     expect((await three.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
     expect((await one.post(`/sandboxes/${id}/exec`, { command: ['echo', 'hello'] })).json).to.include({ stdout: 'hello\n' });
@@ -58,7 +43,7 @@ describe('three replicas on a cluster', function () {
   });
 
   it('lead each shard on one of them, and each tells of all', async () => {
-    const [one, two, three] = clients(replicas.adminKey);
+    const [one, two, three] = clients(replicas().adminKey);
     interface Report { readonly replica: string; readonly replicas: readonly string[]; readonly shards: readonly { readonly replica?: string; readonly leading: boolean }[] }
     const reports = async (): Promise<readonly Report[]> =>
       await Promise.all([one, two, three].map(async (client) => JSON.parse((await client.get('/debug/shards')).text) as Report));
@@ -72,39 +57,61 @@ describe('three replicas on a cluster', function () {
     expect((await clients()[0].get('/debug/shards')).status).to.equal(403);
   });
 
+  it('show any actor, and any of them, whichever is asked', async () => {
+    const all = clients(replicas().adminKey);
+    await untilAnswered(201, () => clients()[0].post('/sandboxpools', { name: 'looked-into', templateName: 'idle-pod', replicas: 1 }));
+    interface View { readonly leader: { readonly replica?: string; readonly epoch?: number }; readonly seenBy: { readonly replica: string; readonly note?: string } }
+    const pool = `${replicas().namespaceOf('red')}%2Flooked-into`;
+    const look = async (client: (typeof all)[number], path: string): Promise<View & { readonly replica: string }> => JSON.parse((await client.get(path)).text) as View & { readonly replica: string };
+
+    await eventually(async () => {
+      const views = await Promise.all(all.map((client) => look(client, `/debug/actors/pool/${pool}`)));
+      return views.every(({ leader, seenBy }) => leader?.epoch !== undefined && seenBy.replica === leader.replica && seenBy.note === undefined && leader.replica === views[0]?.leader.replica);
+    }, 'all show it as its leader sees it', 30_000);
+    const names = await Promise.all(all.map(async (client) => (await look(client, '/debug/queues')).replica));
+    for (const client of all) {
+      for (const name of names) {
+        await eventually(async () => (await look(client, `/debug/actors/pool/${pool}?replica=${name}`)).seenBy?.replica === name, `${name} is asked`, 30_000);
+        for (const path of ['queues', 'driver', 'reflectors']) await eventually(async () => (await look(client, `/debug/${path}?replica=${name}`)).replica === name, `${name} tells of its ${path}`, 30_000);
+      }
+    }
+    expect((await all[0].get('/debug/reflectors')).text).to.include('"name":"pods"');
+    await clients()[0].delete('/sandboxpools/looked-into');
+  });
+
   it('keep a claim whose replica was killed right after it, and go on filling pools that it led', async () => {
     const pools = ['a', 'b', 'c', 'd'];
     const [one, two, three] = clients();
-    for (const name of pools) await until(201, () => one.post('/sandboxpools', { name, templateName: 'idle-pod', replicas: 1 }));
+    for (const name of pools) await untilAnswered(201, () => one.post('/sandboxpools', { name, templateName: 'idle-pod', replicas: 1 }));
     const ids = [];
-    for (const poolName of pools) ids.push(idOf(await until(201, () => one.post('/sandboxes', { poolName }))));
+    for (const poolName of pools) ids.push(idOf(await untilAnswered(201, () => one.post('/sandboxes', { poolName }))));
 
-    await replicas.replica(0).kill();
+    await replicas().replica(0).kill();
 
     for (const id of ids) {
       expect((await two.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
       expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
     }
-    for (const poolName of pools) await until(201, () => three.post('/sandboxes', { poolName }), 30_000);
-    await replicas.replica(0).start();
+    for (const poolName of pools) await untilAnswered(201, () => three.post('/sandboxes', { poolName }), 30_000);
+    await replicas().replica(0).start();
   });
 
   it('stop in order, one by one, while the others answer', async () => {
-    for (const replica of replicas.list) {
+    for (const replica of replicas().list) {
       expect(await replica.stop()).to.equal(0);
       await replica.start();
     }
-    await until(201, () => clients()[1].post('/sandboxes', { poolName: 'p' }));
+    await untilAnswered(201, () => clients()[1].post('/sandboxes', { poolName: 'p' }));
   });
 
   it('take pools that kubectl makes, and let kubectl end a sandbox', async () => {
-    const namespace = replicas.namespaceOf('red');
+    const namespace = replicas().namespaceOf('red');
     const [one, two] = clients();
     await controlPlane().apply({
       apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name: 'by-hand', namespace, annotations: { 'sandpool.dev/user': 'rita' } },
       spec: { templateName: 'idle-pod', replicas: 1 },
     });
-    const id = idOf(await until(201, () => one.post('/sandboxes', { poolName: 'by-hand' })));
+    const id = idOf(await untilAnswered(201, () => one.post('/sandboxes', { poolName: 'by-hand' })));
 
     await controlPlane().kubectl('delete', 'sandbox', podNameOf(id), '-n', namespace);
 
@@ -113,22 +120,22 @@ describe('three replicas on a cluster', function () {
   });
 
   it('name themselves in every line that they log', () => {
-    for (const { log, name } of replicas.list) {
+    for (const { log, name } of replicas().list) {
       const lines = log.trim().split('\n').map((line) => JSON.parse(line) as { readonly replica?: string });
       expect(lines.every(({ replica }) => replica?.startsWith(`${name}-`) === true)).to.equal(true);
     }
   });
 
   it('lead nothing, and are not ready, where a later version has written', async () => {
-    await controlPlane().kubectl('patch', 'sbp', 'p', '-n', replicas.namespaceOf('red'), '--type=merge', '-p', '{"resolved":{"format":99}}');
+    await controlPlane().kubectl('patch', 'sbp', 'p', '-n', replicas().namespaceOf('red'), '--type=merge', '-p', '{"resolved":{"format":99}}');
 
-    for (const client of clients(replicas.adminKey)) {
+    for (const client of clients(replicas().adminKey)) {
       await eventually(async () => (await client.get('/readyz')).status === 503, 'not ready');
       expect((await client.get('/readyz')).json.problems?.join()).to.include('was written by a later version (format 99)');
       await eventually(async () => !(await client.get('/debug/shards')).text.includes('"leading":true'), 'it leads nothing');
       expect((await client.get('/sandboxes?all=true')).status).to.equal(200);
     }
     // What is idle there is left alone: only the later version knows what that pool is.
-    expect((await controlPlane().kubectl('get', 'sandboxes', '-n', replicas.namespaceOf('red'), '-o', 'name')).trim().split('\n').length).to.be.at.least(1);
+    expect((await controlPlane().kubectl('get', 'sandboxes', '-n', replicas().namespaceOf('red'), '-o', 'name')).trim().split('\n').length).to.be.at.least(1);
   });
 });

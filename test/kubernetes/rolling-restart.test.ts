@@ -1,34 +1,29 @@
 import { expect } from 'chai';
-import { Balancer } from '../support/balancer.ts';
+import { Balancer } from '../../local-cluster/balancer.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
-import { aPodTemplate, Replicas } from '../support/replicas.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { onReplicas } from '../support/on-replicas.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 describe('a rolling restart', function () {
   this.timeout(180_000);
   const controlPlane = onTheControlPlane();
-  let redis: TestRedis;
-  let replicas: Replicas;
+  // Longer than a balancer takes to see that a replica leaves, on a machine that does other things too.
+  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_SHUTDOWN_DELAY: '3s' } });
   let balancer: Balancer;
 
   before(async () => {
-    redis = await startRedis();
-    // Longer than a balancer takes to see that a replica leaves, on a machine that does other things too.
-    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, env: { SANDPOOL_SHUTDOWN_DELAY: '3s' } });
-    balancer = new Balancer(replicas.list.map(({ port }) => port));
+    balancer = new Balancer(replicas().list.map(({ port }) => port));
     await balancer.start();
   });
   after(async () => {
     await balancer?.stop();
-    await replicas?.stop();
-    await redis?.stop();
   });
 
   it('of all replicas, one after the other, is not noticed by clients behind a balancer that keep their connections', async () => {
     await controlPlane().apply(aPodTemplate('rolling'));
-    const key = await replicas.tenant('rolling', 'rosa');
+    const key = await replicas().tenant('rolling', 'rosa');
     const clients = Array.from({ length: 4 }, () => new HttpClient(balancer.port, key));
     await eventually(async () => (await clients[0]?.post('/sandboxpools', { name: 'p', templateName: 'rolling', replicas: 1 }))?.status === 201, 'a pool is made');
     let over = false;
@@ -45,7 +40,7 @@ describe('a rolling restart', function () {
       return other;
     });
 
-    for (const replica of replicas.list) {
+    for (const replica of replicas().list) {
       expect(await replica.stop()).to.equal(0);
       await replica.start();
       await eventually(() => balancer.ready.length === 3, 'the balancer sees all three', 30_000);

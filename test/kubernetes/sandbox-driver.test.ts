@@ -6,7 +6,7 @@ import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
-import { installCustomResources } from '../support/custom-resources.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';

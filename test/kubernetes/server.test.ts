@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { REPOSITORY } from '../support/container-image.ts';
 import { eventually } from '../support/eventually.ts';
-import { noRedis } from '../support/redis-server.ts';
+import { noRedis } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 describe('script/server --kubernetes', function () {

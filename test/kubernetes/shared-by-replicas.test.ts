@@ -2,50 +2,39 @@ import { expect } from 'chai';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { EventReader } from '../support/event-reader.ts';
 import { eventually } from '../support/eventually.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { startRedis, type TestRedis } from '../support/redis-server.ts';
-import { aPodTemplate, Replicas } from '../support/replicas.ts';
+import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { onReplicas } from '../support/on-replicas.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
 
 describe('what three replicas share', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  let redis: TestRedis;
-  let replicas: Replicas;
+  const replicas = onReplicas(controlPlane);
   let tenant: string;
 
   before(async () => {
-    redis = await startRedis();
-    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings });
-    tenant = await replicas.tenant('blue', 'bea');
+    tenant = await replicas().tenant('blue', 'bea');
     await controlPlane().apply(aPodTemplate('shared-pod'));
     const pool = { name: 'p', templateName: 'shared-pod', replicas: 2 };
     await eventually(async () => [201, 409].includes((await at(0).post('/sandboxpools', pool)).status), 'the pool is made', 20_000);
   });
-  after(async () => {
-    await replicas?.stop();
-    await redis?.stop();
-  });
 
   const opened: HttpClient[] = [];
   const at = (replica: number, key = tenant): HttpClient => {
-    const client = replicas.replica(replica).client(key);
+    const client = new HttpClient(replicas().replica(replica).port, key);
     opened.push(client);
     return client;
   };
   afterEach(() => { for (const client of opened.splice(0)) client.close(); });
   const idOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
-  const claimed = async (replica: number, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> => {
-    let answer: HttpAnswer | undefined;
-    await eventually(async () => (answer = await at(replica).post('/sandboxes', { poolName: 'p' }, { headers })).status === 201, 'a claim', 30_000)
-      .catch((error: unknown) => { throw new Error(`${String(error)}: ${answer?.text}`); });
-    if (!answer) throw new Error('nothing was asked');
-    return answer;
-  };
+  const claimed = (replica: number, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> =>
+    untilAnswered(201, () => at(replica).post('/sandboxes', { poolName: 'p' }, { headers }));
 
   it('is one stream of events, in which a client goes on at another replica', async () => {
     const follow = async (replica: number, after?: string): Promise<EventReader> =>
-      (await EventReader.open(replicas.replica(replica).port, '/events', { 'SERVICE-API-KEY': tenant, ...(after === undefined ? {} : { 'Last-Event-ID': after }) })).read();
+      (await EventReader.open(replicas().replica(replica).port, '/events', { 'SERVICE-API-KEY': tenant, ...(after === undefined ? {} : { 'Last-Event-ID': after }) })).read();
     const of = (reader: EventReader, id: string) => reader.events.filter(({ data }) => data['sandboxId'] === id).map(({ data }) => data['reason']);
     const [here, there] = [await follow(0), await follow(1)];
     const id = idOf(await claimed(1));
@@ -62,14 +51,24 @@ describe('what three replicas share', function () {
     expect(again.events.some(({ event }) => event === 'reset')).to.equal(false);
     expect(again.events.find(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed')?.data).to.include({ endReason: 'deleted' });
     for (const replica of [0, 1, 2]) {
-      // Told by two replicas at nearly the same time, in either order.
       const reasons = async () => ((await at(replica).get(`/sandboxes/${id}/events`)).json.items ?? []).map(({ reason }) => String(reason));
-      const ours = ['Claimed', 'Completed', 'Killing'];
-      await eventually(async () => (await reasons()).filter((reason) => ours.includes(reason)).toSorted().join() === ours.join(), 'its own list, everywhere')
+      await eventually(async () => (await reasons()).join().includes('Claimed,Killing,Completed'), 'its own list, everywhere')
         .catch(async (error: unknown) => { throw new Error(`${String(error)}: replica ${replica} shows ${(await reasons()).join()}`); });
     }
     there.close();
     again.close();
+  });
+
+  it('is the order of claims that wait: each gets one of its own as the pool grows', async () => {
+    const name = 'waited-for';
+    await untilAnswered(201, () => at(0).post('/sandboxpools', { name, templateName: 'shared-pod', replicas: 0 }));
+    const waiting = [0, 1, 2, 0, 1, 2].map((replica) => untilAnswered(201, () => at(replica).post('/sandboxes', { poolName: name, waitTimeoutSeconds: 60 })));
+    await untilAnswered(200, () => at(1).put(`/sandboxpools/${name}`, { replicas: 6 }));
+    const ids = (await Promise.all(waiting)).map(idOf);
+
+    expect(new Set(ids).size).to.equal(6);
+    expect((await at(2).post('/sandboxes', { poolName: name })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    await at(0).delete(`/sandboxpools/${name}?force=true`);
   });
 
   it('is what a request did whose replica was killed', async () => {
@@ -81,12 +80,12 @@ describe('what three replicas share', function () {
     const under = { 'Idempotency-Key': 'cut-off' };
     const cut = at(0).post('/sandboxes', { poolName: 'p' }, { headers: under }).then((answer) => (answer.status === 201 ? idOf(answer) : undefined), () => undefined);
     await eventually(async () => ((await at(1).get('/sandboxes')).json.total ?? 0) >= 2, 'it is claimed');
-    await replicas.replica(0).kill();
+    await replicas().replica(0).kill();
     const known = await cut;
     const again = idOf(await claimed(1, under));
     expect(again).to.equal(known ?? again);
     expect((await at(2).get('/sandboxes?phase=Running')).json.total).to.equal(2);
-    await replicas.replica(0).start();
+    await replicas().replica(0).start();
   });
 
   it('is which keys are good, at once', async () => {

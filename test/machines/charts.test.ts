@@ -3,11 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setup } from 'xstate';
-import { chartOf, pages, stalePages } from '../../script/charts.ts';
+import { drawingsAreFresh, pages, stalePages } from '../../script/charts.ts';
+import { chartOf } from '../../src/machines/machine-chart.ts';
 
 describe('the state charts in docs/machines', () => {
   it('are what the machines say (npx tsx script/charts.ts writes them)', () => {
     expect(stalePages()).to.deep.equal([]);
+  });
+
+  it('are drawn as the machines say', async () => {
+    expect(await drawingsAreFresh()).to.equal(true);
   });
 
   it('are found stale when a page differs or is missing', () => {

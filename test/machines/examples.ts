@@ -1,8 +1,10 @@
 import { createActor, type Actor } from 'xstate';
 import type { SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { CLOSED_BREAKER } from '../../src/model/pool.ts';
-import { poolMachine, type PoolContext, type PoolEvent, type PoolInput, type PoolIntent } from '../../src/machines/pool-machine.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pool.ts';
+import { PoolTally, type Move } from '../../src/actors/pool-tally.ts';
+import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from '../../src/machines/pool-events.ts';
+import { poolMachine } from '../../src/machines/pool-machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pool.ts';
 import type { Birth, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
@@ -73,7 +75,7 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
 });
 
 export const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
-  uid: 'pool-uid', revision: '1', name: 'default', owner: ALICE, createdAt: T0, replicas: 2, templateName: 'default', templateVersion: '1',
+  uid: 'pool-uid', revision: '1', name: 'default', owner: ALICE, createdAt: T0, replicas: 2, source: { templateName: 'default' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1',
   labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
   ...part,
 });
@@ -81,13 +83,26 @@ export const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
 /** Counts that are zero but for what is given. */
 export const counts = (part: Partial<PoolCounts> = {}): PoolCounts => ({ ...NO_INSTANCES, ...part });
 
-/** A pool's actor and all that it asked for, the oldest first. */
+type Counted = Extract<PoolEvent, { type: 'RECORD' | 'INSTANCE_MOVED' }>;
+
+/** What a pool is told, without the counts that its host adds. */
+export type PoolWord =
+  | Exclude<PoolEvent, Counted>
+  | Omit<Extract<PoolEvent, { type: 'RECORD' }>, 'updated'>
+  | { readonly type: 'INSTANCE_MOVED'; readonly from: Move['from']; readonly to: Move['to']; readonly ordered: boolean; readonly now: number; readonly revision?: string };
+
+/** A pool's actor and all that it asked for, the oldest first. It counts as the pool's host does. */
 export class APool {
   readonly intents: PoolIntent[] = [];
+  readonly #tally = new PoolTally();
   readonly #actor: Actor<typeof poolMachine>;
 
-  constructor(input: Partial<PoolInput> = {}) {
-    this.#actor = createActor(poolMachine, { input: { record: aPool(), policy: aPolicy(), now: T0, ...input } });
+  /** `counts`: there already, of the record's revision; `stale`: of another. */
+  constructor({ counts: current = {}, stale = {}, ...input }: Partial<Omit<PoolInput, 'tallied'>> & { readonly counts?: Partial<PoolCounts>; readonly stale?: Partial<PoolCounts> } = {}) {
+    const record = input.record ?? aPool();
+    this.#place(record, current, record.updateRevision);
+    this.#place(record, stale, OLD);
+    this.#actor = createActor(poolMachine, { input: { policy: aPolicy(), now: T0, ...input, record, tallied: this.#tally.tallied(record.uid, record.updateRevision) } });
     this.#actor.on('*', (intent) => { this.intents.push(intent); });
     this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();
@@ -98,12 +113,32 @@ export class APool {
   get lifecycle(): string { return pathOf(this.#actor.getSnapshot().value.lifecycle); }
   get scale(): string { return this.#actor.getSnapshot().value.scale; }
   get breaker(): string { return this.#actor.getSnapshot().value.breaker; }
+  get rollout(): string { return this.#actor.getSnapshot().value.rollout; }
 
-  send(...events: readonly PoolEvent[]): this {
-    for (const event of events) this.#actor.send(event);
+  /** A move without a revision is of an instance of the pool's own. */
+  send(...words: readonly PoolWord[]): this {
+    for (const word of words) this.#actor.send(this.#countedIn(word));
     return this;
   }
 
   /** What was asked for since the last time. */
   taken(): readonly PoolIntent[] { return this.intents.splice(0); }
+
+  #countedIn(word: PoolWord): PoolEvent {
+    const { uid, updateRevision } = this.context.record;
+    if (word.type === 'RECORD') return { ...word, updated: this.#tally.tallied(uid, word.record.updateRevision).updated };
+    if (word.type !== 'INSTANCE_MOVED') return word;
+    const { from, to, revision = updateRevision, ordered, now } = word;
+    this.#tally.move({ poolUid: uid, revision, from, to });
+    return { type: 'INSTANCE_MOVED', tallied: this.#tally.tallied(uid, updateRevision), ordered, now };
+  }
+
+  #place({ uid }: PoolRecord, has: Partial<PoolCounts>, revision: string): void {
+    for (const [place, count] of Object.entries(has) as [keyof PoolCounts, number][]) {
+      for (let i = 0; i < count; i++) this.#tally.move({ poolUid: uid, revision, from: undefined, to: place });
+    }
+  }
 }
+
+/** The revision of a pool before its last edit. */
+export const OLD = 'r0';

@@ -17,6 +17,8 @@ describe('how many to launch and to retire', () => {
     ['counts what is ordered', { ordered: 2 }, { launch: 1, retire: 0, wakeAt: undefined }],
     ['counts the starting, idle, unavailable and running', { replicas: 5, counts: counts({ starting: 1, idle: 1, unavailable: 1, running: 1 }) }, { launch: 1, retire: 0, wakeAt: undefined }],
     ['counts neither the stopping nor the failed', { counts: counts({ stopping: 2, failed: 2 }) }, { launch: 3, retire: 0, wakeAt: undefined }],
+    ['launches nothing in the place of what is not gone yet', { counts: counts({ retiring: 2 }) }, { launch: 1, retire: 0, wakeAt: undefined }],
+    ['retires none for what goes anyhow', { counts: counts({ idle: 3, retiring: 2 }) }, { launch: 0, retire: 0, wakeAt: undefined }],
     ['rests when all are there', { counts: counts({ idle: 1, running: 2 }) }, { launch: 0, retire: 0, wakeAt: undefined }],
     ['retires what is too much', { counts: counts({ idle: 4, running: 1 }) }, { launch: 0, retire: 2, wakeAt: undefined }],
     ['retires the unclaimed alone', { replicas: 0, counts: counts({ idle: 1, running: 4 }) }, { launch: 0, retire: 1, wakeAt: undefined }],
@@ -81,7 +83,7 @@ describe('the breaker', () => {
 
 describe('the phase of a pool', () => {
   const shown = (part: Partial<PhaseInput>): PoolPhase => phaseOf(
-    { record: { replicas: 2, deleting: false }, counts: counts(), ordered: 0, breaker: CLOSED_BREAKER, filledOnce: false, ...part }, policy);
+    { record: { replicas: 2, deleting: false }, counts: counts(), ordered: 0, breaker: CLOSED_BREAKER, filledOnce: false, rolling: false, ...part }, policy);
   const open: BreakerStatus = { failures: 3, pausedUntil: T0, reason: 'no' };
 
   const cases: readonly (readonly [string, Partial<PhaseInput>, PoolPhase])[] = [
@@ -94,6 +96,8 @@ describe('the phase of a pool', () => {
     ['Degraded when one is not answering', { counts: counts({ idle: 1, unavailable: 1 }) }, 'Degraded'],
     ['Degraded when starts fail and something is usable', { counts: counts({ running: 1 }), breaker: open }, 'Degraded'],
     ['Failed when starts fail and nothing is usable', { counts: counts({ starting: 1, unavailable: 1 }), breaker: open }, 'Failed'],
+    ['Updating while instances are replaced', { counts: counts({ idle: 2 }), filledOnce: true, rolling: true }, 'Updating'],
+    ['Degraded while the revision that is to replace them can not start', { counts: counts({ idle: 2 }), filledOnce: true, rolling: true, breaker: open }, 'Degraded'],
     ['Deleting whatever else is so', { record: { replicas: 2, deleting: 'keep-running' }, breaker: open, counts: counts({ idle: 2 }) }, 'Deleting'],
   ];
   for (const [fact, input, expected] of cases) it(`is ${fact}`, () => expect(shown(input)).to.equal(expected));

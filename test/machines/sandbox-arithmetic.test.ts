@@ -34,8 +34,9 @@ describe('the status of a sandbox', () => {
     ['Stopping when it is given back', 'stopping', { record: aRecord({ state: 'claimed', claim: aClaim() }), end: ended('deleted') }, 'Stopping'],
     ['Stopping when a claimed one died', 'stopping', { record: aRecord({ state: 'claimed', claim: aClaim() }), end: ended('exited', 1) }, 'Stopping'],
     ['Stopping when nobody needed it', 'stopping', { end: ended('retired') }, 'Stopping'],
-    ['Failed when it died unclaimed', 'stopping', { end: ended('exited', 1) }, 'Failed'],
-    ['Failed when it did not start', 'stopping', { record: undefined, end: ended('start-failed') }, 'Failed'],
+    ['Stopping when its start took too long', 'stopping', { end: ended('start-failed') }, 'Stopping'],
+    ['Failed when it died unclaimed', 'stopping', { end: ended('exited', 1), gone: { at: T0, exitCode: 1 } }, 'Failed'],
+    ['Failed when it did not start', 'stopping', { record: undefined, end: ended('start-failed'), gone: { at: T0, exitCode: 1 } }, 'Failed'],
     ['Completed at last', 'completed', {}, 'Completed'],
   ];
   for (const [fact, state, part, expected] of cases) it(`is ${fact}`, () => expect(statusOf(state, context(part))).to.equal(expected));

@@ -60,6 +60,12 @@ describe('a sandbox that is launched', () => {
     expect(ASandbox.born().send(NOT_LEADING, fact(aRecord(), STARTING)).state).to.equal('starting.booting');
   });
 
+  it('is idle as soon as it is seen to be, though its launch is not answered yet, or never', () => {
+    expect(ASandbox.born().send(fact(aRecord(), AVAILABLE)).state).to.equal('idle.available');
+    expect(ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, fact(aRecord(), AVAILABLE), { type: 'LAUNCHED', record: aRecord() }).state).to.equal('idle.available');
+    expect(ASandbox.born().send(fact(aRecord(), STARTING)).state).to.equal('starting.ordered.launching');
+  });
+
   it('is done with, and reported as failed, when it was refused and there is no record', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_REFUSED', reason: 'no such image' });
     expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'failed', reason: 'no such image' }, { type: 'look' }]);
@@ -98,6 +104,14 @@ describe('a sandbox that is launched', () => {
     expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'failed', reason: 'exited' });
   });
 
+  it('blames no start where it was taken away, at its start or soon after', () => {
+    const removed: Vitals = { kind: 'gone', exitCode: null, reason: 'its Pod was deleted', removed: true };
+    for (const first of [STARTING, AVAILABLE]) {
+      const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), first), fact(aRecord(), removed));
+      expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'deferred', reason: 'its Pod was deleted' });
+    }
+  });
+
   it('is retired as soon as it is known to have landed when it was to end before', () => {
     const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord() });
     expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });
@@ -121,6 +135,20 @@ describe('a sandbox that is found', () => {
     ['released where it was ending', ending(), AVAILABLE, 'stopping.releasing'],
   ];
   for (const [what, record, vitals, state] of cases) it(`is ${what}`, () => expect(ASandbox.found(record, vitals).state).to.equal(state));
+
+  it('is steady where it has been ready for as long, and waits for the rest of that time where it has not', () => {
+    const since = (ago: number): Vitals => ({ kind: 'available', startedAt: T0 - 2 * STEADY_MS, since: T0 - ago });
+    expect(ASandbox.found(aRecord(), since(STEADY_MS)).context.deadline).to.equal(undefined);
+    expect(ASandbox.found(aRecord(), since(4_000)).context.deadline).to.equal(T0 - 4_000 + STEADY_MS);
+    expect(ASandbox.found(aRecord(), { kind: 'available', startedAt: T0 - STEADY_MS }).context.deadline).to.equal(undefined);
+    expect(ASandbox.found(aRecord(), { kind: 'unavailable', startedAt: T0 - STEADY_MS, reason: 'HTTP 500' }).context.deadline).to.equal(undefined);
+  });
+
+  it('has been idle for as long as it was ready, and not for longer than until now', () => {
+    const since = (at: number): number | undefined => ASandbox.found(aRecord(), { kind: 'available', startedAt: T0 - 9, since: at }).context.availableAt;
+    expect(since(T0 - 5)).to.equal(T0 - 5);
+    expect(since(T0 + 5)).to.equal(T0);
+  });
 
   it('keeps the exit code of a process that ended unseen', () => {
     expect(ASandbox.found(claimed(), EXITED).last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 }, asked: false });

@@ -6,7 +6,7 @@ const document = (container: object, spec: object = {}): unknown => ({
   apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'web' },
   spec: { containers: [{ name: 'main', image: 'host', ports: [{ name: 'http', containerPort: 8_000 }], ...container }], ...spec },
 });
-const rendered = (container: object, spec: object = {}) => renderDefinition(SandboxTemplateSchema.parse(document(container, spec)));
+const rendered = (container: object, spec: object = {}) => renderDefinition(SandboxTemplateSchema.parse(document(container, spec)).spec);
 const faults = (container: object, spec: object = {}): readonly string[] =>
   (SandboxTemplateSchema.safeParse(document(container, spec)).error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`);
 

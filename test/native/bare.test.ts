@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
-import { asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, readable, startTimeOf, statusOf, until, within, writable, type Collected, type Ended, type OrderTokens, type Workshop } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, readable, startTimeOf, statusOf, within, writable, type Collected, type Ended, type OrderTokens, type Workshop } from './support.ts';
 
 const IDS: OrderTokens = [['uid', String(hostUid)], ['gid', String(hostUid)]];
 const PATH: OrderTokens = [['env', 'PATH=/usr/bin:/bin']];
@@ -88,7 +89,7 @@ describe('the launcher without a sandbox', function () {
     const joined = launch('join', joinOrder(pid, folders, command('sh', '-c', 'echo $$; exec sleep 60')));
     await joined.output.shows('\n');
     const children = (): string => readFileSync(`/proc/${joined.child.pid}/task/${joined.child.pid}/children`, 'utf8').trim();
-    await until(() => /^\d+$/.test(children()), 'the command alone is left');
+    await eventually(() => /^\d+$/.test(children()), 'the command alone is left');
     const other = Number(children());
 
     for (const each of [pid, other]) {
@@ -104,7 +105,7 @@ describe('the launcher without a sandbox', function () {
     joined.child.kill('SIGTERM');
     process.kill(pid, 'SIGKILL');
     await within(Promise.all([joined.output.end, output.end]), 'both end');
-    await until(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
     cgroups.close();
   });
 

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { echoServer } from '../support/echo-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
+import { eventually } from '../support/eventually.ts';
 import {
-  asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, startSandbox, statusOf, until, within, writable, type Sandbox, type Workshop,
+  asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, startSandbox, statusOf, within, writable, type Sandbox, type Workshop,
 } from './support.ts';
 
 describe('launcher forward', () => {
@@ -43,7 +44,7 @@ describe('launcher forward', () => {
 
   const reached = async (name: string, port: number): Promise<Socket> => {
     let found = await dial(name, port);
-    await until(() => {
+    await eventually(() => {
       if (found.code === 0) return true;
       void dial(name, port).then((next) => { found = next; });
       return false;
@@ -153,7 +154,7 @@ describe('launcher forward', () => {
     const refused = connect(join(folder, 'many')).on('error', () => {});
     expect(String(await within(once(refused, 'data'), 'the refusal').then(([bytes]: unknown[]) => (bytes as Buffer).readUInt8(0)))).to.equal('11');
     for (const socket of waiting) socket.destroy();
-    await until(() => child.exitCode === null, 'it lives');
+    await eventually(() => child.exitCode === null, 'it lives');
     expect((await dial('many', 7_000)).code).to.equal(111);
     child.kill();
     await sandbox.stop();

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
-import { asRoot, collect, exec, insideUid, joinOrder, joinSandbox, makeCgroups, openWorkshop, orderFile, orderText, processesIn, startSandbox, startTimeOf, statusOf, until, within, writable, type Ended, type JoinOptions, type OrderTokens, type Sandbox, type Workshop } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { asRoot, collect, exec, insideUid, joinOrder, joinSandbox, makeCgroups, openWorkshop, orderFile, orderText, processesIn, startSandbox, startTimeOf, statusOf, within, writable, type Ended, type JoinOptions, type OrderTokens, type Sandbox, type Workshop } from './support.ts';
 
 describe('launcher join', function () {
   this.timeout(60_000);
@@ -17,7 +18,7 @@ describe('launcher join', function () {
   });
   after(async () => {
     await sandbox.stop();
-    await until(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
     cgroups.close();
     workshop.close();
   });
@@ -153,7 +154,7 @@ describe('launcher join', function () {
     half.kill('SIGTERM');
 
     expect((await within(collected.end, 'the parent half ends')).code).to.equal(137);
-    await until(() => before.every((pid) => startTimeOf(pid) === undefined), 'the group is dead');
+    await eventually(() => before.every((pid) => startTimeOf(pid) === undefined), 'the group is dead');
   });
 
   it('dies with its parent half', async () => {
@@ -162,17 +163,17 @@ describe('launcher join', function () {
 
     half.kill('SIGKILL');
 
-    await until(() => startTimeOf(command) === undefined, 'the command is dead');
+    await eventually(() => startTimeOf(command) === undefined, 'the command is dead');
   });
 
   it('dies with whoever started its parent half', async () => {
     const file = orderFile(workshop.folder, joinOrder(sandbox, { command: ['sleep', '64'] }));
     const caller = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}'; true`], { stdio: 'ignore' });
-    await until(() => joinedOf('sleep 64').length === 1, 'the command runs');
+    await eventually(() => joinedOf('sleep 64').length === 1, 'the command runs');
 
     caller.kill('SIGKILL');
 
-    await until(() => joinedOf('sleep 64').length === 0, 'the command is dead');
+    await eventually(() => joinedOf('sleep 64').length === 0, 'the command is dead');
   });
 
   it('passes signals on to the command', async () => {
@@ -216,7 +217,7 @@ describe('launcher join', function () {
 
     expect(ended).to.include({ code: 125, stderr: 'launcher: called as: launcher start | init [ARGV...] | join [FILE] | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n' });
     const watching = joinSandbox(workshop, own, { command: ['/proc/self/exe', 'watch'] });
-    await until(() => processesIn(own).some((pid) => commandLine(pid) === '/proc/self/exe watch'), 'the launcher runs inside');
+    await eventually(() => processesIn(own).some((pid) => commandLine(pid) === '/proc/self/exe watch'), 'the launcher runs inside');
     const seen = await exec(workshop, own, { command: ['sh', '-c', 'for p in /proc/[0-9]*; do grep -q watch $p/cmdline && readlink $p/exe && (: >>$p/exe) 2>&1; done; true'] });
     expect(seen.stdout).to.match(/memfd:launcher/).and.match(/Operation not permitted|Text file busy|Permission denied/);
     await end(watching);
@@ -230,7 +231,7 @@ describe('launcher join', function () {
   /** The host pid of the process that a parent half started, once it runs its command. */
   async function commandOf(half: ChildProcess, name: string): Promise<number> {
     let found: number | undefined;
-    await until(() => {
+    await eventually(() => {
       found = processesIn(sandbox).find((pid) => statusOf(pid).get('PPid') === String(half.pid) && statusOf(pid).get('Name') === name);
       return found !== undefined;
     }, `${name} runs`);

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from '../../src/embedded/spawner/process-identity.ts';
 import { skipBecause } from '../support/skip-because.ts';
-import { collect, openWorkshop, until, within, type Ended, type Workshop } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { collect, openWorkshop, within, type Ended, type Workshop } from './support.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
 const OTHER = '0190d4a5-7b1e-7c3a-9f00-000000000002';
@@ -41,7 +42,7 @@ describe('launcher logs', function () {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\ntwo\n\n');
-    await until(() => records(ID).length === 3, 'three lines');
+    await eventually(() => records(ID).length === 3, 'three lines');
     expect(records(ID)).to.deep.equal([['F', 'one'], ['F', 'two'], ['F', '']]);
     expect(Date.now() - Date.parse(linesOf(ID)[0]?.slice(0, 30) ?? '')).to.be.within(-1_000, 10_000);
   });
@@ -50,9 +51,9 @@ describe('launcher logs', function () {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'half');
-    await until(() => records(ID).length === 1, 'the half');
+    await eventually(() => records(ID).length === 1, 'the half');
     writeSync(fd, ` and half\n${'x'.repeat(40_000)}\n`);
-    await until(() => records(ID).at(-1)?.[0] === 'F' && records(ID).length > 2, 'the long one');
+    await eventually(() => records(ID).at(-1)?.[0] === 'F' && records(ID).length > 2, 'the long one');
     expect(records(ID)[0]).to.deep.equal(['P', 'half']);
     expect(records(ID)[1]).to.deep.equal(['F', ' and half']);
     expect(records(ID).slice(2).map(([kind]) => kind)).to.match(/^(P,)+F$/);
@@ -64,7 +65,7 @@ describe('launcher logs', function () {
     const first = pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
-    await until(() => records(ID).length === 1, 'the first line');
+    await eventually(() => records(ID).length === 1, 'the first line');
     first.kill('SIGKILL');
     await within(collect(first).end, 'it ends');
     writeSync(fd, 'two\n');
@@ -73,7 +74,7 @@ describe('launcher logs', function () {
 
     pump();
 
-    await until(() => records(ID).length === 2 && records(OTHER).length === 1, 'the other lines');
+    await eventually(() => records(ID).length === 2 && records(OTHER).length === 1, 'the other lines');
     expect(records(ID)).to.deep.equal([['F', 'one'], ['F', 'two']]);
   });
 
@@ -82,7 +83,7 @@ describe('launcher logs', function () {
     writeFileSync(join(folder, ID, '0'), '2026-01-31T12:00:00.000000000Z stdout F who');
     pump();
     writeSync(fifo(ID), 'next\n');
-    await until(() => linesOf(ID).length === 2, 'the next line');
+    await eventually(() => linesOf(ID).length === 2, 'the next line');
     expect(linesOf(ID)[1]).to.match(RECORD);
   });
 
@@ -90,10 +91,10 @@ describe('launcher logs', function () {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'first words\n');
-    await until(() => records(ID).length === 1, 'the first words');
+    await eventually(() => records(ID).length === 1, 'the first words');
     writeSync(fd, 'last words');
     close(fd);
-    await until(() => !existsSync(join(folder, 'pipes', ID)), 'the fifo is gone');
+    await eventually(() => !existsSync(join(folder, 'pipes', ID)), 'the fifo is gone');
     expect(records(ID)).to.deep.equal([['F', 'first words'], ['P', 'last words']]);
   });
 
@@ -101,7 +102,7 @@ describe('launcher logs', function () {
     close(fifo(ID));
     fifo(OTHER);
     pump();
-    await until(() => !existsSync(join(folder, 'pipes', ID)), 'the fifo is gone');
+    await eventually(() => !existsSync(join(folder, 'pipes', ID)), 'the fifo is gone');
     expect(existsSync(join(folder, 'pipes', OTHER))).to.equal(true);
     expect(existsSync(join(folder, ID))).to.equal(false);
   });
@@ -110,7 +111,7 @@ describe('launcher logs', function () {
     pump({ fileBytes: 8_192 });
     const fd = fifo(ID);
     for (let n = 0; n < 500; n += 1) writeSync(fd, `line ${n} ${'.'.repeat(40)}\n`);
-    await until(() => records(ID).at(-1)?.[1]?.startsWith('line 499 ') === true, 'the last line');
+    await eventually(() => records(ID).at(-1)?.[1]?.startsWith('line 499 ') === true, 'the last line');
 
     const files = readdirSync(join(folder, ID)).map(Number).toSorted((a, b) => a - b);
     expect(files).to.have.lengthOf(2);
@@ -128,11 +129,11 @@ describe('launcher logs', function () {
     const tookMs = performance.now() - began;
     writeSync(quiet, 'here\n');
     const asked = performance.now();
-    await until(() => records(OTHER).length === 1, 'the quiet one');
+    await eventually(() => records(OTHER).length === 1, 'the quiet one');
     expect(performance.now() - asked).to.be.below(2_000);
     writeSync(flooded, 'the end\n');
 
-    await until(() => records(ID).at(-1)?.[1] === 'the end', 'the end of the flood', 30_000);
+    await eventually(() => records(ID).at(-1)?.[1] === 'the end', 'the end of the flood', 30_000);
 
     const bytes = chunk.length * 400 + 'the end\n'.length;
     const marker = records(ID).filter(([, text = '']) => text.startsWith('[sandpool: '));
@@ -148,10 +149,10 @@ describe('launcher logs', function () {
     const working = pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
-    await until(() => records(ID).length === 1, 'the line');
+    await eventually(() => records(ID).length === 1, 'the line');
     working.stdin?.end();
     writeSync(fd, 'two\n');
-    await until(() => records(ID).length === 2, 'the next line');
+    await eventually(() => records(ID).length === 2, 'the next line');
     close(fd);
     expect((await ended(working)).code).to.equal(0);
     const idle = pump();
@@ -163,7 +164,7 @@ describe('launcher logs', function () {
     pump();
     const fd = fifo(ID);
     writeSync(fd, 'one\n');
-    await until(() => records(ID).length === 1, 'the line');
+    await eventually(() => records(ID).length === 1, 'the line');
     expect((await ended(pump())).code).to.equal(125);
   });
 
@@ -172,7 +173,7 @@ describe('launcher logs', function () {
     execFileSync('mkfifo', [join(folder, 'pipes', 'not-an-id')]);
     pump();
     writeSync(fifo(ID), 'one\n');
-    await until(() => records(ID).length === 1, 'the line');
+    await eventually(() => records(ID).length === 1, 'the line');
     expect(readdirSync(folder).toSorted()).to.deep.equal([ID, 'pipes']);
   });
 
@@ -182,7 +183,7 @@ describe('launcher logs', function () {
     for (const id of [old, live]) age(id, 3_700);
     fifo(live);
     pump({ retentionSeconds: 3_600 });
-    await until(() => !existsSync(join(folder, old)), 'the old one is gone');
+    await eventually(() => !existsSync(join(folder, old)), 'the old one is gone');
     expect([young, live].map((id) => existsSync(join(folder, id, '0')))).to.deep.equal([true, true]);
   });
 
@@ -196,7 +197,7 @@ describe('launcher logs', function () {
     writeFileSync(join(folder, ID, String(MIB)), 'x'.repeat(1_000));
     fifo(ID);
     pump({ totalBytes: MIB });
-    await until(() => !existsSync(join(folder, ID, '0')), 'there is room');
+    await eventually(() => !existsSync(join(folder, ID, '0')), 'there is room');
 
     expect(ids.map((id) => existsSync(join(folder, id, '0')))).to.deep.equal([false, false, false]);
     expect(existsSync(join(folder, ids[0] ?? '')), 'a trace stays').to.equal(true);
@@ -209,14 +210,14 @@ describe('launcher logs', function () {
     aLog(anId(4), 100);
     age(anId(4), 10_000);
     const { pid = 0 } = pump({ totalBytes: MIB });
-    await until(() => !existsSync(join(folder, anId(4))) && childrenOf(pid).length === 0, 'it has looked at what is there');
+    await eventually(() => !existsSync(join(folder, anId(4))) && childrenOf(pid).length === 0, 'it has looked at what is there');
     writeSync(fifo(ID), 'waits\n');
     const seen = fifo(OTHER);
     close(seen);
-    await until(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
+    await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
     expect(linesOf(ID)).to.deep.equal([]);
     rmSync(join(folder, anId(3)), { recursive: true });
-    await until(() => records(ID).length === 1, 'it goes on', 20_000);
+    await eventually(() => records(ID).length === 1, 'it goes on', 20_000);
     expect(records(ID)).to.deep.equal([['F', 'waits']]);
   });
 
@@ -231,14 +232,14 @@ describe('launcher logs', function () {
       writeFileSync(join(folder, 'filler'), Buffer.alloc(19.5 * MIB));
       aLog(anId(3), 1_000);
       pump();
-      await until(() => !existsSync(join(folder, anId(3), '0')), 'an old one made room');
+      await eventually(() => !existsSync(join(folder, anId(3), '0')), 'an old one made room');
       const fd = fifo(ID);
       writeSync(fd, 'waits\n');
       close(fifo(OTHER));
-      await until(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
+      await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
       expect(linesOf(ID)).to.deep.equal([]);
       rmSync(join(folder, 'filler'));
-      await until(() => records(ID).length === 1, 'it goes on');
+      await eventually(() => records(ID).length === 1, 'it goes on');
     } finally {
       for (const child of pumps) child.kill('SIGKILL');
       for (const fd of fifos.splice(0)) closeSync(fd);

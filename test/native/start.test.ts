@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { openSync, closeSync, readFileSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
-import { asRoot, collect, exec, hostUid, makeCgroups, openWorkshop, orderText, processesIn, startOrder, startSandbox, startTimeOf, statusOf, until, within, writable, type Ended, type OrderTokens, type Sandbox, type SandboxOptions, type Workshop } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { asRoot, collect, exec, hostUid, makeCgroups, openWorkshop, orderText, processesIn, startOrder, startSandbox, startTimeOf, statusOf, within, writable, type Ended, type OrderTokens, type Sandbox, type SandboxOptions, type Workshop } from './support.ts';
 
 /** A uid that the launcher itself is started under, where the tests may choose. */
 const unprivileged = asRoot ? { startAs: 200_007 } : {};
@@ -102,13 +103,13 @@ describe('launcher start', function () {
     for (const folder of cgroups.folders) expect(readFileSync(`${folder}/tasks`, 'utf8').split('\n')).to.include(String(main));
 
     await sandbox.stop();
-    await until(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
     cgroups.close();
   });
 
   it('ends as a whole when the init of its namespace is killed', async () => {
     const sandbox = await start({ command: ['sh', '-c', 'sleep 60 & setsid sleep 60 & sleep 60'] });
-    await until(() => processesIn(sandbox).length === 5, 'all have started');
+    await eventually(() => processesIn(sandbox).length === 5, 'all have started');
     const all = processesIn(sandbox);
 
     process.kill(sandbox.pid, 'SIGKILL');

@@ -235,15 +235,6 @@ function namespaceOf(pid: number): string {
   return spawnSync('readlink', [`/proc/${pid}/ns/pid`], { encoding: 'utf8' }).stdout.trim().replace(/[[\]]/g, '\\$&');
 }
 
-/** Waits for a fact that no event tells of. */
-export async function until(fact: () => boolean, what: string, milliseconds = 5_000): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!fact()) {
-    if (performance.now() > deadline) throw new Error(`still waiting: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
 export async function within<T>(promise: Promise<T>, what: string, milliseconds = 10_000): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

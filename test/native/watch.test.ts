@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { collect, openWorkshop, startTimeOf, until, within, type Collected, type Workshop } from './support.ts';
+import { eventually } from '../support/eventually.ts';
+import { collect, openWorkshop, startTimeOf, within, type Collected, type Workshop } from './support.ts';
 
 describe('launcher watch', function () {
   this.timeout(60_000);
@@ -53,7 +54,7 @@ describe('launcher watch', function () {
     say(`watch a ${child.pid} ${Number(startTimeOf(child.pid ?? 0)) - 1}`, 'watch b 4194303 1', 'kill a');
 
     await hears('gone b');
-    await until(() => lines.length === 3, 'all answers');
+    await eventually(() => lines.length === 3, 'all answers');
     expect(lines).to.deep.equal(['gone a', 'gone b', 'gone a']);
     expect(startTimeOf(child.pid ?? 0)).to.be.a('string');
     child.kill('SIGKILL');
@@ -104,7 +105,7 @@ describe('launcher watch', function () {
 
     child.kill('SIGKILL');
 
-    await until(() => lines.length === 10_000, 'all are told');
+    await eventually(() => lines.length === 10_000, 'all are told');
     expect(new Set(lines.filter((line) => line.startsWith('gone '))).size).to.equal(5_000);
   });
 
@@ -119,7 +120,7 @@ describe('launcher watch', function () {
   }
 
   async function hears(line: string): Promise<void> {
-    await until(() => lines.includes(line), `${line} in ${JSON.stringify(lines.slice(-5))}`);
+    await eventually(() => lines.includes(line), `${line} in ${JSON.stringify(lines.slice(-5))}`);
   }
 });
 

@@ -4,7 +4,9 @@ import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
+import { apiKeyNamed } from '../../src/operations/list-api-keys.ts';
 import { authenticate, authentication } from '../../src/operations/authenticate.ts';
+import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { rejection } from '../support/rejection.ts';
 
@@ -19,7 +21,7 @@ describe('API keys', () => {
   beforeEach(() => {
     clock.time = 1_000_000;
     store = new MemoryApiKeys();
-    mirror = new ApiKeyMirror({ apiKeys: store, clock });
+    mirror = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
   });
 
   const minted = (lifetimeMs = 1_000) =>
@@ -36,7 +38,7 @@ describe('API keys', () => {
   it('are known again after a restart, by one list of the store', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);
-    const restarted = new ApiKeyMirror({ apiKeys: store, clock });
+    const restarted = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
     await restarted.start();
     const ask = authenticate({ apiKeys: restarted, pepper: PEPPER, clock });
     expect(ask(apiKey)).to.deep.equal({ keyId: record.keyId, ...TENANT, role: 'user' });
@@ -53,7 +55,7 @@ describe('API keys', () => {
 
   it('do not count before they are stored', async () => {
     const { record } = minted();
-    const failing = new ApiKeyMirror({ apiKeys: Object.assign(store, { create: async () => { throw new Error('disk full'); } }), clock });
+    const failing = new ApiKeyMirror({ apiKeys: Object.assign(store, { create: async () => { throw new Error('disk full'); } }), clock, revocations: aCoordination(clock) });
     expect((await rejection(failing.create(record))).message).to.equal('disk full');
     expect(failing.find(record.keyId)).to.equal(undefined);
   });
@@ -87,9 +89,23 @@ describe('API keys', () => {
     expect([mirror.size, store.records.size]).to.deep.equal([1_000, 1_000]);
   });
 
+  it('make room though another replica cleared the expired ones away a moment ago', async () => {
+    const { record: expired } = minted(1);
+    await mirror.create(expired);
+    for (let n = 1; n < 1_000; n += 1) await mirror.create(minted(1_000).record);
+    clock.time += 1;
+    const remove = store.remove.bind(store);
+    store.remove = async (record) => {
+      await remove(record); // the other's
+      await remove(record);
+    };
+    await mirror.create(minted(1_000).record);
+    expect(mirror.find(expired.keyId)).to.equal(undefined);
+  });
+
   describe('of two replicas', () => {
     const other = async (follows: boolean) => {
-      const apiKeys = new ApiKeyMirror({ apiKeys: store, clock });
+      const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
       if (follows) await apiKeys.start();
       return { apiKeys, ...authentication({ apiKeys, pepper: PEPPER, clock }) };
     };
@@ -121,6 +137,45 @@ describe('API keys', () => {
       store.get = async () => { reads += 1; return created; }; // as it stood before
       expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
       expect([apiKeys.find(record.keyId), reads]).to.deep.equal([undefined, 0]);
+    });
+
+    it('are refused on the other as soon as it is told, before its records show it', async () => {
+      const revocations = aCoordination(clock);
+      const [here, there] = [new ApiKeyMirror({ apiKeys: store, clock, revocations }), new ApiKeyMirror({ apiKeys: store, clock, revocations })];
+      store.watch = async () => undefined; // it is late
+      await there.start();
+      const { apiKey, record } = minted();
+      const created = await here.create(record);
+      const { authenticate: known, authenticateAfresh } = authentication({ apiKeys: there, pepper: PEPPER, clock });
+      await authenticateAfresh(apiKey);
+      let ended = 0;
+      there.followEnd(record.keyId, () => { ended += 1; });
+
+      await here.remove(created);
+
+      expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
+      expect(ended).to.equal(1);
+    });
+
+    it('are gone for all also where somebody changed them since', async () => {
+      const { apiKeys } = await other(false);
+      const { record } = minted();
+      const created = await mirror.create(record);
+      await apiKeys.renew({ ...created, expiresAt: created.expiresAt + 1 });
+
+      await mirror.remove(created);
+
+      expect(store.records.size).to.equal(0);
+      await mirror.remove(created); // as often as anybody likes
+    });
+
+    it('are found by name before the mirror shows them', async () => {
+      const { apiKeys } = await other(false);
+      const { record } = minted();
+      await mirror.create(record);
+
+      expect(await apiKeyNamed({ apiKeys }, record)).to.have.property('keyId', record.keyId);
+      expect(await rejection(apiKeyNamed({ apiKeys }, { namespace: 'team-red', shortName: record.shortName }))).to.have.property('code', 'API_KEY_NOT_FOUND');
     });
 
     it('are refused by who reads them just before they are gone', async () => {

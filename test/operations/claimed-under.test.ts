@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
+import { RequestNotNew } from '../../src/contracts/coordination.ts';
+import { Opening, requestOwnerOf } from '../../src/operations/opening.ts';
+import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
@@ -52,5 +55,87 @@ describe('a claim under an Idempotency-Key', () => {
 
     const running = supervisor.pools.get(pool.uid)?.counts.running ?? 0;
     expect(running).to.equal(await found(alice, MARK) ? 1 : 0);
+  });
+
+  describe('opens its request', () => {
+    const OWNER = requestOwnerOf(alice);
+    const opened = async (replicas = 1) => {
+      const made = await filled(replicas);
+      const calls: string[] = [];
+      const { openRequest, admitClaim } = made.coordination;
+      Object.assign(made.coordination, {
+        openRequest: (...call: Parameters<typeof openRequest>) => { calls.push('open'); return openRequest(...call); },
+        admitClaim: (...call: Parameters<typeof admitClaim>) => { calls.push('admit'); return admitClaim(...call); },
+      });
+      const claimMarked = async (part: Partial<ClaimRequest> = {}) => {
+        const opening = new Opening(made.coordination, MARK, OWNER);
+        const view = await made.claim(alice, { poolName: 'default', opening, ...part });
+        return { view, opening };
+      };
+      return { ...made, calls, claimMarked };
+    };
+    const notNew = async (work: Promise<unknown>): Promise<unknown> => {
+      const error = await rejection(work);
+      return error instanceof RequestNotNew ? error.opened : error;
+    };
+
+    it('in the one step that admits it', async () => {
+      const { calls, claimMarked } = await opened();
+      const { opening } = await claimMarked();
+
+      expect(calls).to.deep.equal(['admit']);
+      expect([opening.isOpen, opening.foundEarlier]).to.deep.equal([true, false]);
+    });
+
+    it('before it waits', async () => {
+      const { claimMarked, coordination, clock, pool } = await opened(0);
+      let over = false;
+      let waits = 0;
+      const refused = rejection(claimMarked({ waitMs: 1_000 }).finally(() => { over = true; }));
+      await eventually(() => { void coordination.waiting(pool).then((count) => { waits = count; }); return waits === 1; }, 'it waits');
+      expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'in-flight' });
+      await eventually(() => { clock.advance(1_000); return over; }, 'its time is over');
+
+      expect(codeOf(await refused)).to.equal('POOL_EXHAUSTED');
+    });
+
+    it('and is given the answer that is kept, also where its pool has none left or is gone', async () => {
+      const { claimMarked, coordination, supervisor, pool } = await opened();
+      await claimMarked();
+      await coordination.keepAnswer(MARK, OWNER, 'kept');
+
+      expect(await notNew(claimMarked())).to.deep.equal({ kind: 'answered', answer: 'kept' });
+      expect(await notNew(claimMarked({ poolName: 'unknown' }))).to.deep.equal({ kind: 'answered', answer: 'kept' });
+      await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
+      expect(await notNew(claimMarked())).to.deep.equal({ kind: 'answered', answer: 'kept' });
+      expect(await notNew(claimMarked({ waitMs: 1_000 }))).to.deep.equal({ kind: 'answered', answer: 'kept' });
+    });
+
+    it('and gives the instance back where another one has it in flight', async () => {
+      const { claimMarked, supervisor, pool, claim, coordination } = await opened(1);
+      await coordination.openRequest(MARK, OWNER);
+      expect(await notNew(claimMarked())).to.deep.equal({ kind: 'in-flight' });
+
+      expect(supervisor.index.idleIn(pool.uid)).to.equal(1);
+      expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
+    });
+
+    it('and finds what an earlier one claimed whose answer was not kept', async () => {
+      const { claimMarked, coordination, supervisor, pool } = await opened(2);
+      const first = await claimMarked();
+      await coordination.giveUpRequest(MARK, OWNER); // as if the daemon had died
+      const again = await claimMarked();
+
+      expect([again.view.id, again.opening.foundEarlier, again.opening.isOpen]).to.deep.equal([first.view.id, true, true]);
+      expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+    });
+
+    it('also where it is refused, and then it is to be given up', async () => {
+      const { claimMarked, coordination } = await opened();
+      const opening = new Opening(coordination, MARK, OWNER);
+
+      expect(codeOf(await rejection(claimMarked({ poolName: 'unknown', opening })))).to.equal('POOL_NOT_FOUND');
+      expect(opening.isOpen).to.equal(true);
+    });
   });
 });

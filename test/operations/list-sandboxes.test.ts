@@ -19,7 +19,7 @@ const aList = (live: readonly number[], finished: readonly number[]) => {
   const snapshots = new Map<string, SandboxSnapshot>();
   for (const claimedAt of live) {
     const id = v7();
-    index.place({ id, status: 'Running', poolUid: 'p', poolName: 'default', owner: ALICE, createdAt: 0, claimedAt, availableAt: 1 });
+    index.place({ id, status: 'Running', poolUid: 'p', poolName: 'default', updateRevision: 'r1', owner: ALICE, createdAt: 0, claimedAt, availableAt: 1 });
     const claim = { owner: ALICE, claimedAt, idleTimeoutMs: 0, maxLifetimeMs: 0 };
     snapshots.set(id, {
       state: 'running', path: 'running', status: 'Running',

@@ -2,30 +2,16 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Records } from '../../src/contracts/record-store.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import { templateFolder } from '../../src/embedded/template-folder.ts';
-import type { InstanceDefinition, TemplateRecord } from '../../src/model/template.ts';
+import type { InstanceDefinition } from '../../src/model/template.ts';
+import { nextVersion, specOfVersion } from '../../src/model/template-versions.ts';
 import { loadTemplates } from '../../src/operations/load-templates.ts';
+import { MemoryTemplates } from '../support/memory-templates.ts';
+import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 
 const SHIPPED = new URL('../../config/templates', import.meta.url).pathname;
-
-class MemoryTemplates implements Records<TemplateRecord> {
-  readonly records = new Map<string, TemplateRecord>();
-  writes = 0;
-  async list() { return [...this.records.values()]; }
-  async get(name: string) { return this.records.get(name); }
-  async watch() { throw new Error('nothing here watches templates'); }
-  async create(draft: Omit<TemplateRecord, 'revision'>) { return this.#put({ ...draft, revision: '1' }); }
-  async update(record: TemplateRecord) { return this.#put({ ...record, revision: `${record.revision}+` }); }
-  async remove(record: TemplateRecord) { this.records.delete(record.name); }
-  #put(record: TemplateRecord): TemplateRecord {
-    this.writes += 1;
-    this.records.set(record.name, record);
-    return record;
-  }
-}
 
 describe('the templates that are read at start', () => {
   let folder: string;
@@ -46,7 +32,7 @@ describe('the templates that are read at start', () => {
   });
 
   const load = (from = folder, check: (definition: InstanceDefinition) => void = () => undefined) =>
-    loadTemplates({ source: templateFolder(from), templates, check, clock: { now: () => 42, at: () => () => undefined } });
+    loadTemplates({ source: templateFolder(from), templates, check, log: quietLog, clock: { now: () => 42, at: () => () => undefined } });
 
   it('has the template `default` among those that are shipped', async () => {
     const [record] = await load(SHIPPED);
@@ -76,7 +62,34 @@ describe('the templates that are read at start', () => {
     await load();
     rmSync(join(folder, 'a.json'));
 
-    expect((await load()).map(({ name }) => name)).to.deep.equal(['a']);
+    const [kept] = await load();
+    expect(kept).to.deep.include({ name: 'a', version: '1' }).and.not.have.property('sourceHash');
+    put('a.json', aTemplate('a'));
+    expect((await load())[0]).to.include({ version: '1' }).and.have.property('sourceHash');
+  });
+
+  it('leaves a template that was changed here as it is, for as long as its file does not change', async () => {
+    put('a.json', aTemplate('a'));
+    const [first] = await load();
+    const changed = await templates.update(nextVersion(first!, { ...first!.document, spec: { ...first!.document.spec, idleTimeout: '9m' } }));
+    templates.writes = 0;
+
+    expect(await load()).to.deep.equal([changed]);
+    expect(templates.writes).to.equal(0);
+
+    put('a.json', aTemplate('a', { idleTimeout: '5m' }));
+    const [record] = await load();
+    expect(record).to.include({ version: '3' });
+    expect(['1', '2', '3'].map((version) => specOfVersion(record!, version)?.idleTimeout)).to.deep.equal([undefined, '9m', '5m']);
+  });
+
+  it('knows a template whose file says what it says already, without a new version', async () => {
+    put('a.json', aTemplate('a'));
+    await load();
+    const { sourceHash: _hash, ...known } = templates.records.get('a')!;
+    await templates.update(known);
+
+    expect((await load())[0]).to.include({ version: '1' }).and.have.property('sourceHash');
   });
 
   it('names file and field of every fault, and writes nothing', async () => {

@@ -1,15 +1,22 @@
 import { expect } from 'chai';
-import type { Coordination, QuotaEntry, QuotaResource } from '../../src/contracts/coordination.ts';
+import type { Coordination, QuotaEntry } from '../../src/contracts/coordination.ts';
+import type { QuotaResource } from '../../src/model/quota.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { SandboxTemplateSchema } from '../../src/model/template.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { createPool } from '../../src/operations/create-pool.ts';
-import { updatePool } from '../../src/operations/pools.ts';
+import { instanceTypes } from '../../src/operations/instance-types.ts';
+import { updatePool } from '../../src/operations/update-pool.ts';
 import { requireReserved } from '../../src/operations/reservations.ts';
+import { MemoryTemplates } from '../support/memory-templates.ts';
 import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
+import { VolumeDirectories } from '../../src/embedded/volume-directories.ts';
 import { alice, aSupervisor } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
+import { noEnvs } from '../support/memory-envs.ts';
+import { limitsOf } from '../support/memory-quotas.ts';
+import { noPullSecrets } from '../support/no-pull-secrets.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 
@@ -50,15 +57,16 @@ describe('a reservation', () => {
         release: async (tenant, resource, name) => { released.push(resource); await world.coordination.release(tenant, resource, name); },
         stillReserved: async () => false,
       };
-      const templates = new TemplateCatalog();
+      const templates = new TemplateCatalog({ templates: new MemoryTemplates(), clock: world.clock });
       const document = SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }] } });
       templates.learn({ kind: 'put', record: { name: 't', revision: '1', version: '1', createdAt: 1, document } });
-      const deps = { ...world, coordination, templates };
-      const create = createPool({ ...deps, newUid: () => 'u1', limits: { pools: 10, replicas: 10 } });
+      const quotaLimits = limitsOf({ pools: 10, replicas: 10 });
+      const deps = { ...world, coordination, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets: noPullSecrets, background: () => undefined, envs: noEnvs(world.clock) };
+      const create = createPool({ ...deps, newUid: () => 'u1', quotaLimits });
       return {
         ...world, reserved, released,
-        create: () => create(alice, { name: 'more', templateName: 't', replicas: 3, labels: {}, annotations: {} }),
-        update: (replicas: number) => updatePool({ ...deps, replicaLimit: 10 })(alice, 'default', { replicas }),
+        create: () => create(alice, { name: 'more', source: { templateName: 't' }, replicas: 3, labels: {}, annotations: {} }),
+        update: (replicas: number) => updatePool({ ...deps, quotaLimits })(alice, 'default', { replicas }),
       };
     };
 

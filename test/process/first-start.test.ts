@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { ensureFirstKeys, readOrMakePepper } from '../../src/first-start.ts';
 import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
 import { authenticate } from '../../src/operations/authenticate.ts';
+import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 
 const TENANT = { namespace: 'team-default', team: 'default', user: 'default' };
@@ -24,7 +25,7 @@ describe('a start of the daemon', () => {
 
   /** Answers what the requests of this run go through. */
   const start = async () => {
-    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock });
+    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
     await apiKeys.start();
     const pepper = readOrMakePepper(dataDir);
     await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: 60_000, tenant: TENANT });

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { createLog, type LogLevel } from '../../src/log.ts';
+import type { LogLevel } from '../../src/contracts/log.ts';
+import { createLog } from '../../src/log.ts';
+import { logText } from '../../src/log-text.ts';
 
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
@@ -40,5 +42,29 @@ describe('the log', () => {
     expect(lines.join('')).to.not.include('hidden');
     expect(lines[1]).to.not.include('abcdefghijklmnop');
     expect(lines[1]).to.include('spk_0123456789abcdef_[secret]');
+  });
+
+  it('changes its level while it runs', () => {
+    const lines = logged((log) => {
+      log.debug({}, 'a');
+      log.level = 'debug';
+      log.debug({}, 'b');
+      log.level = 'error';
+      log.warn({}, 'c');
+    });
+
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['b']);
+  });
+
+  it('is text for people on a terminal', () => {
+    const plain = (line: string): string => logText(line).replaceAll(/\u001b\[\d+m/g, '');
+    const [line = '', failed = ''] = logged((log) => {
+      log.info({ entity: 'pool', from: 'Pending', to: 'Ready', said: 'one\u001b[2J', counts: { idle: 2 } }, 'pool moved');
+      log.error({ error: new Error('no luck') }, 'failed');
+    });
+
+    expect(plain(line)).to.match(/^\d\d:\d\d:\d\d\.\d{3} info  pool moved entity=pool from=Pending to=Ready said=one\?\[2J counts=\{"idle":2\}\n$/);
+    expect(plain(failed)).to.match(/error failed error=Error: no luck\n +at /);
+    expect(logText('no JSON\n')).to.equal('no JSON\n');
   });
 });

@@ -6,6 +6,7 @@ import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
 import { authenticate } from '../../src/operations/authenticate.ts';
 import { ensureAdminKey, readSharedSecrets } from '../../src/shared-secrets.ts';
+import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -23,7 +24,7 @@ describe('the secrets that replicas share', () => {
     writeFileSync(join(folder, 'admin.key'), key);
   };
   const aReplica = async (): Promise<ApiKeyMirror> => {
-    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock });
+    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
     await apiKeys.start();
     return apiKeys;
   };

@@ -6,7 +6,16 @@ import fc from 'fast-check';
  * `replay` to get the shrunken case again.
  */
 export const check = <T>(property: fc.IProperty<T>, replay: fc.Parameters<T> = {}): void => {
+  fc.assert(property, told(replay));
+};
+
+/** The same for one that takes its time. */
+export const checkAsync = async <T>(property: fc.IAsyncProperty<T>, replay: fc.Parameters<T> = {}): Promise<void> => {
+  await fc.assert(property, told(replay));
+};
+
+const told = <T>(replay: fc.Parameters<T>): fc.Parameters<T> => {
   const parameters: fc.Parameters<T> = { numRuns: 1_000, seed: randomInt(2 ** 31), ...replay };
   process.stdout.write(`      fast-check ${JSON.stringify({ seed: parameters.seed, numRuns: parameters.numRuns })}\n`);
-  fc.assert(property, parameters);
+  return parameters;
 };

@@ -1,41 +1,51 @@
 import { expect } from 'chai';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { surplusOf, type PoolEvent, type PoolIntent } from '../../src/machines/pool-machine.ts';
+import { replaceableOf, surplusOf } from '../../src/machines/pool-decisions.ts';
+import type { PoolIntent } from '../../src/machines/pool-events.ts';
+import { maxUnavailableOf } from '../../src/model/max-unavailable.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pool.ts';
-import { aPool, APool, counts } from '../machines/examples.ts';
+import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { aDefinition } from '../support/instance-orders.ts';
+import { aPool, APool, counts, type PoolWord } from '../machines/examples.ts';
 
 type Place = keyof PoolCounts;
+
+interface Instance { readonly place: Place; readonly revision: string }
 
 export type Step =
   | { readonly do: 'carry out'; readonly pick: number; readonly outcome: 'done' | 'refused' | 'silent' }
   | { readonly do: 'move'; readonly pick: number; readonly turn: number }
-  /** An instance that this pool's actor did not order: found at start, or another replica's. */
-  | { readonly do: 'found'; readonly at: Place }
+  /** An instance that this pool's actor did not order: another replica's. */
+  | { readonly do: 'found'; readonly at: Place; readonly revision: string }
   | { readonly do: 'edit'; readonly replicas: number }
+  | { readonly do: 'revise'; readonly revision: string; readonly maxUnavailable: string }
   | { readonly do: 'delete'; readonly how: 'keep-running' | 'force' }
   | { readonly do: 'stale record'; readonly age: number }
-  | { readonly do: 'lead' | 'follow' | 'deadline' | 'next deadline' }
+  | { readonly do: 'lead' | 'follow' | 'restart' | 'deadline' | 'next deadline' }
   | { readonly do: 'time'; readonly ms: number };
 
 /** Where an instance may go from each place. */
 const MOVES: Readonly<Record<Place, readonly (Place | undefined)[]>> = {
-  starting: ['idle', 'failed', 'stopping', 'idle'],
-  idle: ['running', 'unavailable', 'failed', 'stopping'],
+  starting: ['idle', 'failed', 'retiring', 'idle'],
+  idle: ['running', 'unavailable', 'failed', 'retiring'],
   unavailable: ['idle', 'failed'],
   running: ['stopping'],
   stopping: [undefined],
+  retiring: [undefined, 'failed'],
   failed: [undefined],
 };
 
 /** One pool's actor over instances that come and go. What it asks for is carried out late, refused, or dropped unheard. */
 export class PoolWorld {
   now = 1_000_000;
-  readonly pool: APool;
+  pool: APool;
   readonly policy: PoolPolicy;
-  readonly #instances: Place[] = [];
+  readonly #instances: Instance[] = [];
   readonly #records: PoolRecord[];
   readonly #asked: PoolIntent[] = [];
-  readonly #began = this.now;
+  /** What the pool is to hear of starts, and when. */
+  readonly #starts: { readonly revision: string; readonly at: number }[] = [];
+  #began = this.now;
   #launched = 0;
   #deleting = false;
   #filledOnce = false;
@@ -48,13 +58,9 @@ export class PoolWorld {
 
   get #record(): PoolRecord { return this.#records.at(-1) ?? aPool(); }
 
-  get recount(): PoolCounts {
-    const found = { ...counts() };
-    for (const place of this.#instances) found[place] += 1;
-    return found;
-  }
+  get recount(): PoolCounts { return recountOf(this.#instances); }
 
-  get unclaimed(): number { return this.#instances.filter((place) => place === 'starting' || place === 'idle' || place === 'unavailable').length; }
+  get unclaimed(): number { return this.#instances.filter(isUnclaimed).length; }
 
   /** What `replicas` counts, launches under way included. */
   get present(): number {
@@ -68,8 +74,10 @@ export class PoolWorld {
     switch (step.do) {
       case 'carry out': return this.#carryOut(step.pick, step.outcome);
       case 'move': return this.#move(step.pick, step.turn);
-      case 'found': return this.#place(undefined, step.at, false);
+      case 'found': return this.#place({ index: undefined, revision: step.revision }, step.at, false);
       case 'edit': return this.#save({ ...this.#record, replicas: step.replicas });
+      case 'revise': return this.#save({ ...this.#record, updateRevision: step.revision, definition: aDefinition({ env: { REVISION: step.revision } }), updateStrategy: { autoUpdate: true, maxUnavailable: step.maxUnavailable } });
+      case 'restart': return this.#restart();
       case 'delete': return this.#save({ ...this.#record, deleting: this.#record.deleting === 'force' ? 'force' : step.how });
       case 'stale record': return this.#send({ type: 'RECORD', record: this.#records.at(-1 - step.age) ?? this.#record, now: this.now });
       case 'lead': return this.#send({ type: 'LEAD', now: this.now });
@@ -79,7 +87,10 @@ export class PoolWorld {
       }
       case 'deadline': return this.#send({ type: 'DEADLINE', now: this.now });
       case 'next deadline': return this.#nextDeadline();
-      case 'time': this.now += step.ms;
+      case 'time': {
+        this.now += step.ms;
+        this.#reportStarts();
+      }
     }
   }
 
@@ -88,10 +99,13 @@ export class PoolWorld {
     this.#send({ type: 'LEAD', now: this.now });
     this.#send({ type: 'RECORD', record: this.#record, now: this.now });
     for (let moves = 0; moves < 500; moves++) {
-      const restless = this.#instances.findIndex((place) => place === 'starting' || place === 'stopping' || place === 'failed');
+      const restless = this.#instances.findIndex(({ place }) => place !== 'idle' && place !== 'running');
       if (this.#asked.length > 0) this.#carryOut(0, 'done');
       else if (restless >= 0) this.#move(restless, 0);
-      else if (this.pool.context.deadline !== undefined && this.pool.lifecycle !== 'removed') this.#nextDeadline();
+      else if (this.#starts[0]) {
+        this.now = Math.max(this.now, this.#starts[0].at);
+        this.#reportStarts();
+      } else if (this.pool.context.deadline !== undefined && this.pool.lifecycle !== 'removed') this.#nextDeadline();
       else return;
     }
     expect.fail(`stuck in ${this.pool.lifecycle}, ${this.pool.scale}, with ${JSON.stringify(this.recount)}`);
@@ -105,6 +119,22 @@ export class PoolWorld {
     }
     if (this.present > this.#record.replicas) expect(this.unclaimed, 'only what runs may be too much').to.equal(0);
     else expect(this.present, 'filled').to.equal(this.#record.replicas);
+    expect(this.#stale.length, 'unclaimed ones of older revisions').to.equal(0);
+    expect(this.pool.rollout).to.equal('current');
+    expect(this.pool.context.conditions.map(({ status }) => status), 'nothing remarkable').to.deep.equal(['False', 'False', 'True']);
+  }
+
+  get #stale(): readonly Instance[] { return this.#instances.filter((one) => isUnclaimed(one) && one.revision !== this.pool.context.record.updateRevision); }
+
+  /** Another process takes over, and finds what there is. */
+  #restart(): void {
+    if (this.pool.lifecycle === 'removed') return;
+    this.#asked.length = 0;
+    this.#filledOnce = false;
+    [this.#began, this.#launched] = [this.now, 0];
+    this.pool = new APool({ record: this.#record, policy: this.policy, now: this.now });
+    const found = this.#instances.splice(0);
+    for (const { place, revision } of found) this.#place({ index: undefined, revision }, place, false);
   }
 
   #nextDeadline(): void {
@@ -120,19 +150,40 @@ export class PoolWorld {
 
   #move(pick: number, turn: number): void {
     const index = pick % Math.max(1, this.#instances.length);
-    const from = this.#instances[index];
-    if (!from) return;
+    const instance = this.#instances[index];
+    if (!instance) return;
+    const { place: from, revision } = instance;
     const to = MOVES[from][turn % MOVES[from].length];
-    this.#place(index, to, false);
-    if (from === 'starting' && to === 'idle') this.#send({ type: 'INSTANCE_STARTED', now: this.now });
-    if (from === 'starting' && to === 'failed') this.#send({ type: 'START_FAILED', reason: 'no', now: this.now });
+    this.#place({ index, revision }, to, false);
+    if (from === 'starting' && to === 'idle') this.#started(revision, turn === 0 ? this.now + STEADY_MS : this.now);
+    if (from === 'starting' && to === 'failed') this.#send({ type: 'START_FAILED', revision, reason: 'no', now: this.now });
   }
 
-  #place(index: number | undefined, to: Place | undefined, ordered: boolean): void {
-    const from = index === undefined ? undefined : this.#instances[index];
-    if (index === undefined) this.#instances.push(...(to ? [to] : []));
-    else this.#instances.splice(index, 1, ...(to ? [to] : []));
-    this.#send({ type: 'INSTANCE_MOVED', from, to, ordered, now: this.now });
+  /** Claimed at once, or known to live after a while. */
+  #started(revision: string, at: number): void {
+    this.#starts.push({ revision, at });
+    this.#reportStarts();
+  }
+
+  #reportStarts(): void {
+    for (let due = this.#starts.findIndex(({ at }) => at <= this.now); due >= 0; due = this.#starts.findIndex(({ at }) => at <= this.now)) {
+      for (const { revision } of this.#starts.splice(due, 1)) this.#send({ type: 'INSTANCE_STARTED', revision, now: this.now });
+    }
+  }
+
+  #place({ index, revision }: { readonly index: number | undefined; readonly revision: string }, to: Place | undefined, ordered: boolean): void {
+    const from = index === undefined ? undefined : this.#instances[index]?.place;
+    const there = to ? [{ place: to, revision }] : [];
+    if (index === undefined) this.#instances.push(...there);
+    else this.#instances.splice(index, 1, ...there);
+    this.#send({ type: 'INSTANCE_MOVED', from, to, revision, ordered, now: this.now });
+  }
+
+  /** Of each kind the first that is found, as `pick` asks; undefined where there is none. */
+  #find(place: Place, pick: (instance: Instance) => boolean = () => true): { readonly index: number; readonly revision: string } | undefined {
+    const index = this.#instances.findIndex((instance) => instance.place === place && pick(instance));
+    const found = this.#instances[index];
+    return found && { index, revision: found.revision };
   }
 
   #carryOut(pick: number, outcome: 'done' | 'refused' | 'silent'): void {
@@ -141,8 +192,13 @@ export class PoolWorld {
     switch (intent.type) {
       case 'launch': return this.#launch(intent.count, outcome);
       case 'trim': return outcome === 'done' ? this.#trim() : undefined;
+      case 'replace': return outcome === 'done' ? this.#replace() : undefined;
       case 'end-running': return outcome === 'done' ? this.#endRunning() : undefined;
-      case 'save-breaker': return outcome === 'done' ? this.#save({ ...this.#record, breaker: intent.breaker }) : undefined;
+      case 'save-breaker': {
+        if (outcome === 'done' && this.#record.updateRevision === intent.revision) this.#save({ ...this.#record, breaker: intent.breaker });
+        return;
+      }
+      case 'save-conditions': return outcome === 'done' ? this.#save({ ...this.#record, conditions: intent.conditions }) : undefined;
       case 'remove': {
         if (outcome === 'done') this.#send({ type: 'REMOVED' });
         if (outcome === 'refused') this.#send({ type: 'REMOVE_UNSETTLED', now: this.now });
@@ -154,23 +210,49 @@ export class PoolWorld {
     if (outcome !== 'done') return this.#send({ type: 'LAUNCHES_DROPPED', count, now: this.now });
     // Each one appears by itself; those after it are still ordered.
     if (count > 1) this.#asked.unshift({ type: 'launch', count: count - 1 });
-    this.#place(undefined, 'starting', true);
+    this.#place({ index: undefined, revision: this.pool.context.record.updateRevision }, 'starting', true);
   }
 
   #trim(): void {
     for (const victim of ['starting', 'unavailable', 'idle'] as const) {
-      for (let index = this.#instances.indexOf(victim); index >= 0 && surplusOf(this.pool.context) > 0; index = this.#instances.indexOf(victim)) {
-        this.#place(index, 'stopping', false);
+      for (let found = this.#find(victim); found && surplusOf(this.pool.context) > 0; found = this.#find(victim)) {
+        this.#place(found, 'retiring', false);
         if (!this.#deleting) expect(this.present, 'trimmed below replicas').to.be.at.least(this.pool.context.record.replicas);
       }
     }
   }
 
-  #endRunning(): void {
-    for (let index = this.#instances.indexOf('running'); index >= 0; index = this.#instances.indexOf('running')) this.#place(index, 'stopping', false);
+  #replace(): void {
+    const isStale = ({ revision }: Instance): boolean => revision !== this.pool.context.record.updateRevision;
+    for (const victim of ['starting', 'unavailable', 'idle'] as const) {
+      for (let found = this.#find(victim, isStale); found && replaceableOf(this.pool.context, this.now)[victim] > 0; found = this.#find(victim, isStale)) {
+        this.#checkReplacement();
+        this.#place(found, 'retiring', false);
+        if (victim === 'idle') this.#checkAvailable();
+      }
+    }
   }
 
-  #send(event: PoolEvent): void {
+  #checkReplacement(): void {
+    const { record, breaker } = this.pool.context;
+    expect(breaker.pausedUntil, 'replaced while the breaker pauses').to.be.at.most(this.now);
+    if (breaker.failures < this.policy.breaker.failures) return;
+    expect(this.present, 'replaced by what can not start, while another is missing').to.equal(record.replicas);
+    expect(this.recount.starting + this.ordered, 'replaced by what can not start, while another is tried').to.equal(0);
+  }
+
+  #checkAvailable(): void {
+    const { replicas, updateStrategy } = this.pool.context.record;
+    const wanted = replicas - (this.policy.replicaSemantics === 'total' ? this.recount.running : 0);
+    expect(this.recount.idle, 'ready ones left by the rollout').to.be.at.least(wanted - maxUnavailableOf(updateStrategy.maxUnavailable, wanted));
+    expect(this.present + this.recount.retiring, 'replaced by nothing').to.be.at.least(replicas);
+  }
+
+  #endRunning(): void {
+    for (let found = this.#find('running'); found; found = this.#find('running')) this.#place(found, 'stopping', false);
+  }
+
+  #send(event: PoolWord): void {
     const due = this.pool.context.deadline;
     const before = this.pool.lifecycle;
     if (before === 'removed') return; // its actor is no more
@@ -178,7 +260,7 @@ export class PoolWorld {
     expect(this.pool.error, 'the actor threw').to.equal(undefined);
     for (const intent of this.pool.taken()) this.#hear(intent);
     this.#checkState();
-    if (event.type === 'INSTANCE_STARTED') expect(this.pool.breaker, 'a start closes the breaker').to.equal('closed');
+    if (event.type === 'INSTANCE_STARTED' && event.revision === this.pool.context.record.updateRevision) expect(this.pool.breaker, 'a start closes the breaker').to.equal('closed');
     const { deadline } = this.pool.context;
     if (event.type === 'DEADLINE' && due !== undefined && this.now >= due) {
       expect(deadline ?? Number.POSITIVE_INFINITY, `${before} leads on from its deadline`).to.be.above(this.now);
@@ -195,7 +277,7 @@ export class PoolWorld {
     if (intent.type === 'end-running') expect(this.#record.deleting).to.equal('force');
     if (intent.type === 'remove') {
       expect(this.unclaimed + this.ordered, 'removed with what is unclaimed').to.equal(0);
-      if (context.record.deleting === 'force') expect(this.recount.running + this.recount.stopping, 'removed under what runs').to.equal(0);
+      if (context.record.deleting === 'force') expect(this.recount.running + this.recount.stopping + this.recount.retiring, 'removed under what runs').to.equal(0);
     }
   }
 
@@ -205,7 +287,7 @@ export class PoolWorld {
     const { refill } = this.policy;
     expect(this.#deleting, 'launched while it is deleted').to.equal(false);
     expect(breaker.pausedUntil, 'launched while the breaker pauses').to.be.at.most(this.now);
-    expect(this.present, 'launched above replicas').to.be.at.most(record.replicas);
+    expect(this.present + this.recount.retiring, 'launched above replicas').to.be.at.most(record.replicas);
     const most = breaker.failures >= this.policy.breaker.failures ? 1 : refill.inFlight;
     expect(this.recount.starting + this.ordered, 'starting at once').to.be.at.most(most);
     expect(this.#launched, 'launched faster than it may refill').to.be.at.most(refill.burst + ((this.now - this.#began) * refill.perSecond) / 1_000 + 1e-6);
@@ -214,6 +296,9 @@ export class PoolWorld {
   #checkState(): void {
     const { context, scale, breaker, lifecycle } = this.pool;
     expect(context.counts, 'counts').to.deep.equal(this.recount);
+    expect(context.updated, 'of the revision').to.deep.equal(recountOf(this.#instances.filter(({ revision }) => revision === context.record.updateRevision)));
+    if (!this.#deleting && this.#stale.length > 0) expect(this.pool.rollout).to.equal(breaker === 'open' ? 'blocked' : 'progressing');
+    if (this.#deleting) expect(this.pool.rollout).to.equal('current');
     expect(context.ordered, 'ordered').to.equal(this.ordered);
     expect(breaker).to.equal(context.breaker.failures >= this.policy.breaker.failures ? 'open' : 'closed');
     const wanted = !this.#deleting ? context.record.replicas : this.policy.replicaSemantics === 'total' ? this.recount.running : 0;
@@ -224,3 +309,11 @@ export class PoolWorld {
     this.#filledOnce ||= lifecycle === 'active';
   }
 }
+
+const isUnclaimed = ({ place }: Instance): boolean => place === 'starting' || place === 'idle' || place === 'unavailable';
+
+const recountOf = (instances: readonly Instance[]): PoolCounts => {
+  const found = { ...counts() };
+  for (const { place } of instances) found[place] += 1;
+  return found;
+};

@@ -3,7 +3,7 @@ import { coordinationSuite } from '../contracts/coordination.ts';
 import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { advanceRedis } from '../support/redis-clock.ts';
-import { noRedis, startRedis, startRedisCluster } from '../support/redis-server.ts';
+import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 
@@ -35,9 +35,7 @@ for (const [name, start] of [
     coordinationSuite(name, async () => {
       for (const node of running.nodes) await node.flushall();
       const { coordination, stop } = await aRedisCoordination(running.settings, { rebuildWaitMs: 0 });
-      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }]) {
-        for (const resource of ['sandboxes', 'pools'] as const) await known(() => coordination.reserve(tenant, resource, { name: 'first', amount: 0, limit: 0 }));
-      }
+      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }]) await known(() => coordination.used(tenant));
       return { coordination, advance: (ms) => advanceRedis(running.nodes, ms), close: stop };
     });
   });

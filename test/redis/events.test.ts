@@ -3,14 +3,12 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import type { RedisCoordination } from '../../src/redis/coordination.ts';
-import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
+import { aRedisCoordination, known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
-import { skipBecause } from '../support/skip-because.ts';
 
 const listening = (at: Pick<Coordination, 'followEvents'>, owner: Tenant | undefined = ALICE, after?: string) => {
   const controller = new AbortController();
@@ -28,22 +26,15 @@ const anEvent = (sandboxId: string): EventRecord => ({ at: 1, owner: ALICE, pool
 
 describe('events in Redis', function () {
   this.timeout(30_000);
-  let redis: TestRedis;
-  let replicas: readonly RedisCoordination[];
+  const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
+  let stop: () => Promise<void>;
 
-  before(async function () {
-    if (noRedis !== undefined) skipBecause(this, noRedis);
-    redis = await startRedis();
-  });
-  after(() => redis?.stop());
   beforeEach(async () => {
-    await redis.client.flushall();
-    replicas = await Promise.all(['replica-1', 'replica-2'].map((replica) => aRedisCoordination(redis.settings, { replica, rebuildWaitMs: 0 })));
-    [one, other] = replicas.map(({ coordination }) => coordination) as [Coordination, Coordination];
+    ({ one, other, stop } = await twoRedisCoordinations(redis().settings, { rebuildWaitMs: 0 }));
   });
-  afterEach(() => Promise.all(replicas.map(({ stop }) => stop())));
+  afterEach(() => stop());
 
   const told = (at: Coordination, name: string, key = name): Promise<number> => new Promise((resolve) => { at.publishEvent(anEvent(name), key, resolve); });
 
@@ -76,15 +67,15 @@ describe('events in Redis', function () {
     const first = await told(one, 'first');
     const last = Promise.all(Array.from({ length: REMEMBERED_EVENTS }, (_, n) => told(one, `n${n}`)));
     await last;
-    expect(await redis.client.xlen('sandpool:{events}:stream')).to.equal(REMEMBERED_EVENTS);
-    const late = await aRedisCoordination(redis.settings, { replica: 'late' });
+    expect(await redis().client.xlen('sandpool:{events}:stream')).to.equal(REMEMBERED_EVENTS);
+    const late = await aRedisCoordination(redis().settings, { replica: 'late' });
     const [behind, at] = [listening(late.coordination, ALICE, String(first - 1)), listening(late.coordination, ALICE, String(first))];
     await eventually(() => behind.heard().length === REMEMBERED_EVENTS && at.heard().length === REMEMBERED_EVENTS, 'all that are left');
     await Promise.all([behind.stop(), at.stop()]);
     await late.stop();
 
     expect([behind.resets(), at.resets()]).to.deep.equal([1, 0]);
-    expect(await redis.client.zcard('sandpool:{events}:seen')).to.be.at.most(2 * REMEMBERED_EVENTS);
+    expect(await redis().client.zcard('sandpool:{events}:seen')).to.be.at.most(2 * REMEMBERED_EVENTS);
   });
 
   it('are missed by all once Redis was flushed, and go on', async () => {
@@ -92,7 +83,7 @@ describe('events in Redis', function () {
     const before = await told(one, 'a');
     await eventually(() => here.heard().length === 1 && there.heard().length === 1, 'both have it');
 
-    await redis.client.flushall();
+    await redis().client.flushall();
     await eventually(() => here.resets() === 1 && there.resets() === 1, 'both are told');
     await told(other, 'b');
     await eventually(() => here.names().includes('b') && there.names().includes('b'), 'both go on');
@@ -109,14 +100,14 @@ describe('events in Redis', function () {
     await told(one, 'a');
     await eventually(() => open.heard().length === 1, 'it is heard');
 
-    redis.signal('SIGSTOP');
+    redis().signal('SIGSTOP');
     const opened = listening(one);
     let ended = false;
     void open.over.finally(() => { ended = true; });
     const waiting = told(one, 'b');
     await eventually(() => one.describe().problems.length > 0, 'it is away');
     expect([open.heard().length, opened.batches.length, ended]).to.deep.equal([1, 0, false]);
-    redis.signal('SIGCONT');
+    redis().signal('SIGCONT');
 
     await waiting;
     await eventually(() => open.names().includes('b') && opened.names().includes('b'), 'both go on');

@@ -8,18 +8,19 @@ import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { rejection } from '../support/rejection.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 const OWNER = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+const POOL = { uid: 'p1', owner: ALICE };
 const END = { reason: 'deleted', exitCode: null } as const;
 
 describe('a Redis that fails', function () {
   this.timeout(60_000);
-  let redis: TestRedis;
+  let redis: RedisServer;
   let replica: RedisCoordination;
   let coordination: Coordination;
 
@@ -41,7 +42,7 @@ describe('a Redis that fails', function () {
 
   const calls = (): readonly Promise<unknown>[] => [
     reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
-    coordination.move(ALICE, 'sandboxes', 'a', { name: 'b', amount: 1, limit: 3 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
+    coordination.joinWaiting(POOL), coordination.waiting(POOL), coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
     coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
     coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.redeemToken('x'),
     coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
@@ -89,6 +90,23 @@ describe('a Redis that fails', function () {
     await answering();
     await isKnown();
     expect(await reserve('a')).to.equal(true);
+  });
+
+  it('killed: what is revoked is told again once it is back', async () => {
+    const heard: string[] = [];
+    const forget = coordination.followRevoked((keyId) => { heard.push(keyId); });
+    await redis.kill();
+    coordination.tellRevoked('meanwhile');
+    await redis.restart();
+    await answering();
+
+    await eventually(() => {
+      coordination.tellRevoked('afterwards');
+      return heard.includes('afterwards');
+    }, 'it is heard', 20_000);
+
+    forget();
+    expect(heard).to.not.include('meanwhile');
   });
 
   it('killed: keeps answers, and knows no end of before', async () => {

@@ -6,7 +6,7 @@ import { aFinished, historySuite } from '../contracts/history.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';
-import { noRedis, startRedis, startRedisCluster } from '../support/redis-server.ts';
+import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { TestClock } from '../support/test-clock.ts';
 
@@ -64,6 +64,7 @@ describe('history in Redis', () => {
     }, 'the old ones are forgotten');
 
     expect((await history.list({}, { offset: 0, limit: 10 })).items).to.deep.equal([newer]);
+    expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
     expect(await history.find(old[0]?.id ?? '')).to.equal(undefined);
     clock.advance(86_400_000);
     await eventually(async () => (clock.advance(60_000), (await history.list({}, { offset: 0, limit: 1 })).total === 0), 'the last one is forgotten');

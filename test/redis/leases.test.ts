@@ -7,23 +7,16 @@ import { SHARDS } from '../../src/model/shards.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
 import { aRedisCoordination } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { onRedis } from '../support/on-redis.ts';
 
 const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 describe('leases in Redis', function () {
   this.timeout(60_000);
-  let redis: TestRedis;
+  const redis = onRedis();
   let parts: Replica[] = [];
   const processes: ChildProcess[] = [];
 
-  before(async function () {
-    if (noRedis !== undefined) skipBecause(this, noRedis);
-    redis = await startRedis();
-  });
-  after(() => redis?.stop());
-  beforeEach(async () => { await redis.client.flushall(); });
   afterEach(async () => {
     await Promise.all(parts.map((replica) => replica.stop()));
     parts = [];
@@ -31,12 +24,12 @@ describe('leases in Redis', function () {
   });
 
   const join = async (name: string): Promise<Replica> => {
-    const replica = new Replica(await aRedisCoordination(redis.settings, { replica: name }));
+    const replica = new Replica(await aRedisCoordination(redis().settings, { replica: name }));
     parts.push(replica);
     return replica;
   };
   const joinAsProcess = async (name: string): Promise<ChildProcess> => {
-    const child = fork(fileURLToPath(new URL('replica-process.ts', import.meta.url)), [name, JSON.stringify(redis.settings)], { execArgv: ['--import', import.meta.resolve('tsx')] });
+    const child = fork(fileURLToPath(new URL('replica-process.ts', import.meta.url)), [name, JSON.stringify(redis().settings)], { execArgv: ['--import', import.meta.resolve('tsx')] });
     processes.push(child);
     await once(child, 'message');
     return child;
@@ -118,11 +111,11 @@ describe('leases in Redis', function () {
     await all([a], 'the only one has all');
     const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)]));
 
-    redis.signal('SIGSTOP');
+    redis().signal('SIGSTOP');
     try {
       await eventually(() => ALL.every((shard) => before.get(shard)?.held() === false), 'none is held', 8_000);
     } finally {
-      redis.signal('SIGCONT');
+      redis().signal('SIGCONT');
     }
     await all([a], 'it has all again', 20_000);
 
@@ -137,7 +130,7 @@ describe('leases in Redis', function () {
     await all([a], 'the only one has all');
     const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)?.epoch ?? Infinity]));
 
-    await redis.client.flushall();
+    await redis().client.flushall();
     await eventually(() => ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)), 'all are won anew', 20_000);
   });
 

@@ -4,16 +4,16 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { RequestMark } from '../../src/model/request-mark.ts';
-import type { RedisCoordination } from '../../src/redis/coordination.ts';
-import { aRedisCoordination, known, WrittenUsage } from '../support/a-redis-coordination.ts';
+import { Opening } from '../../src/operations/opening.ts';
+import { servesWaitingClaims } from '../properties/waiting-claims.ts';
+import { known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { advanceRedis } from '../support/redis-clock.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis-server.ts';
+import { onRedis } from '../support/on-redis.ts';
 import { rejection } from '../support/rejection.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
-import { skipBecause } from '../support/skip-because.ts';
 
 const MARK: RequestMark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 const OWNER = { tenant: ALICE, principal: 'k1', ttlMs: 60_000 };
@@ -22,23 +22,15 @@ const codeOf = (error: unknown): string => (error instanceof Refusal ? error.cod
 /** Two replicas' actors over one truth and one Redis. */
 describe('usage and requests of two replicas', function () {
   this.timeout(30_000);
-  let redis: TestRedis;
-  let shared: readonly RedisCoordination[];
+  const redis = onRedis();
   let one: Coordination;
   let other: Coordination;
+  let stop: () => Promise<void>;
 
-  before(async function () {
-    if (noRedis !== undefined) skipBecause(this, noRedis);
-    redis = await startRedis();
-  });
-  after(() => redis?.stop());
   beforeEach(async () => {
-    await redis.client.flushall();
-    const usage = new WrittenUsage();
-    shared = await Promise.all(['replica-1', 'replica-2'].map((replica) => aRedisCoordination(redis.settings, { replica, usage, rebuildWaitMs: 0 })));
-    [one, other] = shared.map(({ coordination }) => coordination) as [Coordination, Coordination];
+    ({ one, other, stop } = await twoRedisCoordinations(redis().settings, { rebuildWaitMs: 0 }));
   });
-  afterEach(() => Promise.all(shared.map(({ stop }) => stop())));
+  afterEach(() => stop());
 
   const twoReplicas = async (replicas: number, sandboxLimit = 1_000) => {
     const stores = await sharedStores({ pool: { replicas } });
@@ -50,7 +42,7 @@ describe('usage and requests of two replicas', function () {
   };
   /** Half a minute goes by in Redis, and a round is gone. */
   const settle = async (clock: { advance(ms: number): void }): Promise<void> => {
-    await advanceRedis([redis.client], 31_000);
+    await advanceRedis([redis().client], 31_000);
     clock.advance(SETTLE_EVERY_MS);
   };
   const isFree = async (limit: number): Promise<boolean> => {
@@ -60,8 +52,8 @@ describe('usage and requests of two replicas', function () {
   };
   /** As if the replica had died. */
   const orphan = async (): Promise<void> => {
-    const [key] = await redis.client.keys('*:request:*');
-    await redis.client.hset(key ?? '', 'until', '1');
+    const [key] = await redis().client.keys('*:request:*');
+    await redis().client.hset(key ?? '', 'until', '1');
   };
 
   it('gives back the seat of a claim whose replica died before it wrote, and no late write lands', async () => {
@@ -136,7 +128,7 @@ describe('usage and requests of two replicas', function () {
     truth.hold('read');
     const refused = rejection(a.claim(alice, { poolName: 'default' }));
     await eventually(() => truth.calls.some((call) => call.startsWith('claim')), 'it was sent');
-    await redis.client.flushall();
+    await redis().client.flushall();
     clock.advance(1_500);
     truth.letGo('read');
     await eventually(() => { clock.advance(100); return truth.calls.filter((call) => call.startsWith('read')).length > 2; }, 'it was looked at');
@@ -173,11 +165,11 @@ describe('usage and requests of two replicas', function () {
     });
 
     it('go on where it had not written, and what it sent never lands', async () => {
-      const { b, truth, clock } = await begun();
+      const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
       const record = stored?.record;
       if (!record) throw new Error('there is one');
-      await one.reserve(ALICE, 'sandboxes', { name: record.id, amount: 1, limit: 10, request: MARK });
+      await one.admitClaim({ pool, instance: record.id, limit: 10, idle: 1, request: MARK });
 
       const instance = await takenOver();
       expect(await b.found(alice, MARK, instance)).to.equal(undefined);
@@ -187,10 +179,33 @@ describe('usage and requests of two replicas', function () {
       expect((await b.claim(alice, { poolName: 'default', mark: MARK })).id).to.equal(record.id);
     });
 
-    it('stay in flight where that can not be told, until it can', async () => {
-      const { b, truth, clock } = await begun();
+    it('by a claim that opens it itself: it gets what was claimed', async () => {
+      const { a, b, truth } = await begun(2);
+      b.driver.lag();
+      const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
+      await orphan();
+      const opening = new Opening(other, MARK, OWNER);
+      const found = await b.claim(alice, { poolName: 'default', opening });
+
+      expect([found.id, opening.foundEarlier]).to.deep.equal([id, true]);
+      expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
+    });
+
+    it('by a claim that opens it itself: it goes on where nothing was', async () => {
+      const { b, truth, pool } = await begun(1);
       const [stored] = await truth.records.all();
-      await one.reserve(ALICE, 'sandboxes', { name: stored?.record.id ?? '', amount: 1, limit: 10, request: MARK });
+      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK });
+      await orphan();
+      const opening = new Opening(other, MARK, OWNER);
+      const claimed = await b.claim(alice, { poolName: 'default', opening });
+
+      expect([claimed.id, opening.foundEarlier]).to.deep.equal([stored?.record.id, false]);
+    });
+
+    it('stay in flight where that can not be told, until it can', async () => {
+      const { b, truth, clock, pool } = await begun();
+      const [stored] = await truth.records.all();
+      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK });
       const instance = await takenOver();
       truth.failNext('bump', new OutcomeUnknown('cut'));
 
@@ -202,6 +217,18 @@ describe('usage and requests of two replicas', function () {
 
       expect(await b.found(alice, MARK, instance)).to.equal(undefined);
     });
+  });
+
+  it('claims that wait on either are served in their order, each once, and none waits while one is idle', async function () {
+    this.timeout(60_000);
+    await servesWaitingClaims(async () => {
+      const { a, b, pool, clock } = await twoReplicas(0);
+      return {
+        claims: [a.claim, b.claim], coordination: one, pool, clock,
+        grow: async (replicas) => { await a.supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas })); },
+        idle: () => [a, b].map(({ supervisor }) => supervisor.index.idleIn(pool.uid)),
+      };
+    }, 10);
   });
 
   it('tells for a minute after its record is closed how a sandbox ended', async () => {

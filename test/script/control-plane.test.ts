@@ -28,7 +28,7 @@ describe('script/control-plane', function () {
     until [ -e "${folder}/go-on" ]; do sleep 0.05; done
     printf '#!/bin/sh\\n' >"$2/etcd"; chmod 755 "$2/etcd"`);
 
-  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}, script = SCRIPT): { child: ChildProcess; ended: Promise<Ended> } => {
+  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}, script = SCRIPT): { child: ChildProcess; said: () => string; ended: Promise<Ended> } => {
     const child = spawn(script, args, {
       env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -37,7 +37,7 @@ describe('script/control-plane', function () {
     let [out, error] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text; });
     child.stderr.setEncoding('utf8').on('data', (text: string) => { error += text; });
-    return { child, ended: once(child, 'close').then(([code]: unknown[]) => ({ code, out, error })) };
+    return { child, said: () => error, ended: once(child, 'close').then(([code]: unknown[]) => ({ code, out, error })) };
   };
   const cached = (): readonly string[] => readdirSync(join(folder, 'cache/sandpool/control-plane'), { recursive: true, encoding: 'utf8' });
   const goOn = (): void => writeFileSync(join(folder, 'go-on'), '');
@@ -100,6 +100,7 @@ describe('script/control-plane', function () {
     aGo('go1.26.0');
     const both = [start(['etcd']), start(['etcd'])];
     await eventually(() => builds().length === 1, 'one has begun to build');
+    await eventually(() => both.some(({ said }) => said().includes('waiting for another script/control-plane')), 'the other waits for it');
     goOn();
 
     const ends = await Promise.all(both.map(({ ended }) => ended));

@@ -5,10 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readDaemonNote } from '../../src/daemon-note.ts';
+import { eventually } from './eventually.ts';
 import { HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const READY_DEADLINE_MS = 15_000;
+/** The default pool keeps its size, unless a test says otherwise. */
+const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
+/** As a newcomer starts it: an env sizes the default pool. */
+export const AS_SHIPPED: readonly string[] = ['--default-pool-max-replicas', '64'];
 
 /** One run of the built daemon on a data folder. */
 export interface DaemonRun {
@@ -55,6 +60,13 @@ export class DaemonUnderTest {
   get tenantKey(): string { return readFileSync(join(this.dataDir, 'keys', 'tenant.key'), 'utf8').trim(); }
   get adminKey(): string { return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim(); }
 
+  /** What GET /metrics of the run that there is now says. */
+  async metrics(): Promise<string> {
+    const address = readDaemonNote(this.dataDir)?.metricsAddress;
+    if (address === undefined) throw new Error('the daemon serves no metrics');
+    return await (await fetch(address)).text();
+  }
+
   /** A client of the run that there is now. */
   client(key = this.tenantKey): HttpClient {
     const client = new HttpClient(this.run.port, key);
@@ -63,7 +75,7 @@ export class DaemonUnderTest {
   }
 
   async start(more: readonly string[] = []): Promise<DaemonRun> {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', ...this.#flags, ...more], {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', '--metrics-listen', '127.0.0.1:0', ...FLAGS, ...this.#flags, ...more], {
       cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
     });
     let out = '';
@@ -126,13 +138,9 @@ export class DaemonUnderTest {
 
 /** Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is over. */
 export const within = async <T>(withinMs: number, what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> => {
-  const deadline = performance.now() + withinMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await new Promise<void>((resolve) => { setTimeout(resolve, 10); });
-  }
+  let found: T | undefined;
+  await eventually(async () => (found = await look()) !== undefined && found !== false, what, withinMs);
+  return found!; // it was found, else `eventually` rejects
 };
 
 const isMountPoint = (folder: string): boolean => statSync(folder).dev !== statSync(join(folder, '..')).dev;

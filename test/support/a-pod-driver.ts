@@ -5,7 +5,8 @@ import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
 import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
-import type { Cluster } from './control-plane/cluster.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { FactLog } from './fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from './instance-orders.ts';
 import { quietLog } from './quiet-log.ts';
@@ -49,6 +50,12 @@ export class PodDriver {
     const made = await PodDriver.make(...terms);
     await made.driver.watch(made.log.report);
     return made;
+  }
+
+  /** The only one in a namespace of its own, watching. */
+  static async alone(cluster: Cluster): Promise<PodDriver> {
+    await installCustomResources(cluster);
+    return await PodDriver.watching(cluster, await cluster.namespace());
   }
 
   /** What kwok makes of the Pod goes by the name of its image. */

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { redisCoordination, type RedisCoordinationOptions } from '../../src/redis/coordination.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
-import type { QuotaResource } from '../../src/contracts/coordination.ts';
+import type { QuotaResource } from '../../src/model/quota.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
 import { eventually } from './eventually.ts';
 import { quietLog } from './quiet-log.ts';
@@ -30,6 +30,13 @@ export const aRedisCoordination = async (settings: RedisSettings, part: Partial<
   const redis = redisCoordination({ settings, replica: 'replica-1', usage: new WrittenUsage(), clock: systemClock(), log: quietLog, ...part });
   await redis.start();
   return redis;
+};
+
+/** Two replicas over a Redis and the same records, started. */
+export const twoRedisCoordinations = async (settings: RedisSettings, part: Partial<RedisCoordinationOptions> = {}) => {
+  const usage = part.usage ?? new WrittenUsage();
+  const [first, second] = await Promise.all([aRedisCoordination(settings, { ...part, usage, replica: 'replica-1' }), aRedisCoordination(settings, { ...part, usage, replica: 'replica-2' })]);
+  return { one: first.coordination, other: second.coordination, stop: async (): Promise<void> => { await Promise.all([first.stop(), second.stop()]); } };
 };
 
 /** Asks until the tenant's usage is known. */

@@ -1,14 +1,18 @@
 import { v7 } from 'uuid';
+import type { Alongside } from '../../src/actors/alongside.ts';
 import { EventFeed } from '../../src/actors/event-feed.ts';
 import { Supervisor } from '../../src/actors/supervisor.ts';
+import type { Metrics } from '../../src/contracts/metrics.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
-import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
+import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { claimedUnder } from '../../src/operations/claimed-under.ts';
 import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 import { aDefinition, ALICE } from './instance-orders.ts';
+import { limitsOf } from './memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 import { TestClock } from './test-clock.ts';
@@ -16,7 +20,7 @@ import { TestClock } from './test-clock.ts';
 export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
 
 export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revision'> => ({
-  uid: v7(), name: 'default', owner: ALICE, createdAt: 1, replicas: 2, templateName: 'default', templateVersion: '1', labels: {}, annotations: {},
+  uid: v7(), name: 'default', owner: ALICE, createdAt: 1, replicas: 2, source: { templateName: 'default' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: {}, annotations: {},
   definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false, ...part,
 });
 
@@ -26,7 +30,7 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
 });
 
 /** A supervisor over a working driver without processes, with a clock that a test moves. */
-export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver } = {}) => {
+export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver; readonly metrics?: Metrics; readonly alongside?: Alongside } = {}) => {
   const clock = new TestClock();
   const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
   const pools = new MemoryPools();
@@ -34,10 +38,10 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7() });
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7(), ...(options.metrics ? { metrics: options.metrics } : {}), ...(options.alongside ? { alongside: options.alongside } : {}) });
   await supervisor.start();
   const unsettled = new UnsettledRequests();
-  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
+  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, ...(options.metrics ? { metrics: options.metrics } : {}), quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }), background: (_name, work) => { void work; } });
   return { supervisor, driver, pools, history, coordination, clock, events, pool, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
 };
 

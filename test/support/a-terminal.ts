@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { WebSocket, type ClientOptions } from 'ws';
-import type { DaemonUnderTest } from './a-daemon.ts';
 import { within } from './a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
 
@@ -49,7 +48,7 @@ export class TerminalUnderTest {
   }
 
   /** Rejects with UpgradeRefused. */
-  static async open(daemon: DaemonUnderTest, client: HttpClient, id: string, wishes: TerminalWishes = {}): Promise<TerminalUnderTest> {
+  static async open(daemon: { readonly run: { readonly port: number } }, client: HttpClient, id: string, wishes: TerminalWishes = {}): Promise<TerminalUnderTest> {
     const token = wishes.token ?? await tokenFor(client, id);
     const query = new URLSearchParams({
       ...(wishes.tokenInUrl === false ? {} : { token }),

@@ -4,7 +4,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { containedBy, type ContainerImage } from './container-image.ts';
-import type { Cluster } from './control-plane/cluster.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { eventually } from './eventually.ts';
 
 /** What of a Pod a kubelet would look at. */

@@ -36,18 +36,27 @@ export const documentedOperations: readonly DocumentedOperation[] = Object.entri
 /**
  * Throws where an answer is not one that the document declares for its request: an undeclared status, a body that does
  * not fit, a field that is not declared, a required header that is absent. What no operation is asked for must be 404,
- * 405, or what is said before there is an operation (400, 408, 413, 431, 500, 503).
+ * 405, or what is said before there is an operation (400, 408, 413, 431, 500, 503); what has no target, 400 or 503.
  */
 export const checkDocumented = (method: string, target: string, answer: HttpAnswer): void => {
-  const path = (target.split('?')[0] ?? '').replace(/^\/v1(?=\/)/, '');
-  if (PAGES.test(path)) return;
-  const found = operationAt(method === 'HEAD' ? 'GET' : method, path);
-  const problem = found ? problemWith(found, answer, method) : strangerProblem(answer);
+  const path = pathOf(method, target);
+  if (path !== undefined && PAGES.test(path)) return;
+  const found = path === undefined ? undefined : operationAt(method === 'HEAD' ? 'GET' : method, path);
+  const problem = found ? problemWith(found, answer, method) : strangerProblem(answer, path === undefined ? NO_TARGET_STATUSES : STRANGER_STATUSES);
   if (problem !== undefined) throw new Error(`${method} ${target} answered what the document does not declare: ${answer.status} ${problem}\n${answer.text.slice(0, 2_000)}`);
 };
 
+/** The path of a request's target (RFC 9112, 3.2), without its base. Undefined where it is none, such as one with a fragment. */
+export const pathOf = (method: string, target: string): string | undefined => {
+  if (target === '*') return method === 'OPTIONS' ? target : undefined;
+  const [whole, ofAbsolute, ofOrigin] = TARGET.exec(target) ?? [];
+  return whole === undefined ? undefined : (ofOrigin ?? ofAbsolute ?? '/').replace(/^\/v1(?=\/)/, '');
+};
+
+const TARGET = /^(?:https?:\/\/(?:\[[\d.:a-f]{2,45}\]|[\w.-]{1,253})(?::\d{1,5})?(\/[^?#]*)?|(\/[^?#]*))(?:\?[^#]*)?$/i;
+
 /** What is no operation: the document itself, the page that shows it, and what sandboxes answer. */
-const PAGES = /^\/(openapi\.json|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
+export const PAGES = /^\/(openapi\.json|docs(\/.*)?|sandboxes\/[^/]+\/endpoints\/.*)$/;
 
 const patterns = documentedOperations.map((operation) =>
   ({ ...operation, pattern: new RegExp(`^${operation.path.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }));
@@ -77,8 +86,11 @@ const problemWith = ({ pointer }: DocumentedOperation, { status, headers, text }
 
 const STRANGER_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 408, 413, 431, 500, 503]);
 
-const strangerProblem = ({ status, text }: HttpAnswer): string | undefined =>
-  STRANGER_STATUSES.has(status) ? (text === '' ? undefined : bodyProblem(ANY_ERROR, text)) : 'where there is no operation';
+/** As before there is an operation; 500 is never right of what its sender alone got wrong. */
+const NO_TARGET_STATUSES: ReadonlySet<number> = new Set([400, 503]);
+
+const strangerProblem = ({ status, text }: HttpAnswer, allowed: ReadonlySet<number>): string | undefined =>
+  allowed.has(status) ? (text === '' ? undefined : bodyProblem(ANY_ERROR, text)) : 'where there is no operation';
 
 const ANY_ERROR: Json = {
   type: 'object', required: ['error', 'errorCode'],

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { eventually } from './eventually.ts';
 
 export interface ReadEvent {
   readonly id?: string;
@@ -52,11 +53,7 @@ export class EventReader {
 
   /** The first events that satisfy `look`; rejects where they have not come in some seconds. */
   async until(look: (events: readonly ReadEvent[]) => boolean, what: string, withinMs = 5_000): Promise<readonly ReadEvent[]> {
-    const deadline = performance.now() + withinMs;
-    while (!look(this.events)) {
-      if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}; so far ${this.#text.slice(-500)}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await eventually(() => look(this.events), what, withinMs).catch((error: Error) => { throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`); });
     return this.events;
   }
 

@@ -1,25 +1,45 @@
+import { firstConditions } from '../../src/machines/pool-conditions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { EventFeed } from '../../src/actors/event-feed.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection } from '../../src/contracts/sandbox-driver.ts';
+import { DefinitionRefused, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection } from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
+import type { InstanceType } from '../../src/model/instance-type.ts';
+import type { Volume } from '../../src/contracts/volumes.ts';
 import type { EventRecord } from '../../src/model/event.ts';
-import { type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
+import { appliedSpec, namesWhatToRun } from '../../src/model/applied-spec.ts';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
+import { mergedSource, type RegistryCredentials } from '../../src/model/pool-source.ts';
 import {
- endpointNotFound, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
+  endpointNotFound, invalidArgument, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
   sandboxNotFound, sandboxNotRunning, templateNotFound,
 } from '../../src/model/refusals.ts';
+import type { InstanceDefinition } from '../../src/model/template.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
+import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
 import { authentication } from '../../src/operations/authenticate.ts';
+import { catalogue } from '../../src/operations/catalogue.ts';
+import { createTemplate, deleteTemplate, updateTemplate } from '../../src/operations/change-templates.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
+import { listAudit } from '../../src/operations/list-audit.ts';
+import { logLevels } from '../../src/operations/log-levels.ts';
+import { promoteApiKey } from '../../src/operations/promote-api-key.ts';
+import { QuotaLimits } from '../../src/operations/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from '../../src/operations/quotas.ts';
 import type { Operations, Readiness, ShardReport, SandboxFilter } from '../../src/operations/operations.ts';
+import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
+import { getTemplate, listTemplates } from '../../src/operations/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { aCoordination } from './a-coordination.ts';
+import { FakeDebug } from './fake-debug.ts';
+import { fakeEnvs } from './fake-envs.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
+import { MemoryTemplates } from './memory-templates.ts';
 import { MemoryLogs } from './memory-logs.ts';
+import { MemoryQuotas } from './memory-quotas.ts';
 import { MemoryHistory } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 
@@ -32,7 +52,7 @@ export class FakeClock implements Clock {
 }
 
 /** Operations in memory, without instances: pools have as many idle ones as replicas, and keys are the real thing. */
-export class FakeOperations implements Operations {
+export class FakeOperations extends FakeDebug implements Operations {
   readonly clock = new FakeClock();
   /** Of requests with an Idempotency-Key. */
   readonly requests = aCoordination(this.clock);
@@ -50,10 +70,14 @@ export class FakeOperations implements Operations {
   lastFilter: SandboxFilter | undefined;
   runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
-  readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: { now: () => this.clock.now(), at: (_moment, due) => { setImmediate(due); return () => undefined; } } });
+  /** What waits for the next read waits a turn. */
+  readonly #readClock: Clock = { now: () => this.clock.now(), at: (moment, due) => { if (moment < this.clock.now() + 1_000) setImmediate(due); return () => undefined; } };
+  readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: this.#readClock, revocations: this.requests });
+  readonly quotas = new MemoryQuotas();
   readonly #keyDeps = {
+    quotaLimits: new QuotaLimits({ quotas: this.quotas, clock: this.#readClock, defaults: { sandboxes: 1_000, pools: 50, replicas: 2_000 } }),
     apiKeys: this.#mirror, pepper: this.#pepper, clock: this.clock,
-    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, coordination: { expectUse: () => undefined },
+    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, coordination: this.requests,
   };
   #serial = 0;
 
@@ -76,8 +100,19 @@ export class FakeOperations implements Operations {
   readonly listAllApiKeys = listAllApiKeys(this.#keyDeps);
   readonly deleteApiKey = deleteApiKey(this.#keyDeps);
   readonly deleteApiKeyByName = deleteApiKeyByName(this.#keyDeps);
+  readonly promoteApiKey = promoteApiKey(this.#keyDeps);
+  readonly followKey: Operations['followKey'] = (keyId, ended) => this.#mirror.followEnd(keyId, ended);
 
-  readonly claimSandbox: Operations['claimSandbox'] = async (caller, { poolName, idleTimeoutMs = 1_800_000 }) => {
+  readonly getQuotas = getQuotas(this.#keyDeps);
+  readonly getQuotasOf = getQuotasOf(this.#keyDeps);
+  readonly setQuotasOf = setQuotasOf(this.#keyDeps);
+
+  /** How long each claim would wait. */
+  readonly waits: number[] = [];
+
+  readonly claimSandbox: Operations['claimSandbox'] = async (caller, { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening }) => {
+    this.waits.push(waitMs);
+    await opening?.open();
     this.#fail();
     const pool = this.pools.get(`${caller.namespace}/${poolName}`);
     if (!pool && [...this.pools.values()].some(({ name }) => name === poolName)) throw poolNotOwned();
@@ -96,7 +131,6 @@ export class FakeOperations implements Operations {
     return view;
   };
 
-  readonly claimedUnder: Operations['claimedUnder'] = async () => undefined;
   readonly unsettledClaim: Operations['unsettledClaim'] = () => undefined;
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
@@ -220,10 +254,13 @@ export class FakeOperations implements Operations {
 
   readonly createPool: Operations['createPool'] = async (caller, request) => {
     this.#fail();
-    if (request.templateName !== 'default') throw templateNotFound([{ name: 'default', description: 'a shell' }]);
+    const { source, name, labels, annotations, replicas = 1 } = request;
+    if (!namesWhatToRun(source)) throw invalidArgument('templateName', 'is required');
+    if (source.templateName !== undefined && source.templateName !== 'default') throw templateNotFound([{ name: 'default', description: 'a shell' }]);
+    this.registries.push(...request.registries ?? []);
     const key = `${caller.namespace}/${request.name}`;
     if (this.pools.has(key)) throw poolAlreadyExists();
-    const record = poolRecord({ ...request, templateName: 'default', owner: tenantOf(caller), uid: `pool-${this.#next()}`, createdAt: this.clock.now() });
+    const record = poolRecord({ name, labels, annotations, replicas, source, owner: tenantOf(caller), uid: `pool-${this.#next()}`, createdAt: this.clock.now() });
     this.pools.set(key, record);
     return this.#viewOf(record);
   };
@@ -235,12 +272,26 @@ export class FakeOperations implements Operations {
     return pageOf(all ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record)) : this.#poolsOf(caller), page);
   };
 
-  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, ...change }) => {
+  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, source, registries, updateStrategy, ...change }) => {
     const before = this.#pool(caller, name);
     requireMatch(ifMatch, before.revision);
-    const record = { ...before, ...change, revision: `${Number(before.revision) + 1}` };
+    this.registries.push(...registries ?? []);
+    const record = {
+      ...before, ...change, revision: `${Number(before.revision) + 1}`, source: mergedSource(before.source, source ?? {}),
+      updateStrategy: { ...before.updateStrategy, ...updateStrategy },
+    };
     this.pools.set(`${caller.namespace}/${name}`, record);
     return this.#viewOf(record);
+  };
+
+  /** What was given of registries, with their passwords. */
+  readonly registries: RegistryCredentials[] = [];
+
+  readonly syncPool: Operations['syncPool'] = async (caller, name) => this.#viewOf(this.#pool(caller, name));
+
+  readonly previewPoolSync: Operations['previewPoolSync'] = async (caller, name) => {
+    const record = this.#pool(caller, name);
+    return { record, version: '7', spec: appliedSpec({ containers: [{ name: 'main', image: 'host' }] }, record.source) };
   };
 
   readonly deletePool: Operations['deletePool'] = async (caller, name, { force }) => {
@@ -249,7 +300,84 @@ export class FakeOperations implements Operations {
     return this.#viewOf(record);
   };
 
+  readonly #poolOf = (caller: Caller, name: string, replicas: number): PoolRecord => this.pools.get(`${caller.namespace}/${name}`)
+    ?? poolRecord({ name, replicas, owner: tenantOf(caller), uid: `pool-${name}`, createdAt: this.clock.now(), source: { templateName: 'default' }, labels: {}, annotations: {} });
+  readonly #fakeEnvs = fakeEnvs({
+    now: () => this.clock.now(), registries: this.registries,
+    poolOf: (caller, name, replicas) => this.#viewOf(this.#poolOf(caller, name, replicas)),
+    makePool: (caller, name, replicas) => {
+      const record = this.#poolOf(caller, name, replicas);
+      this.pools.set(`${caller.namespace}/${name}`, record);
+      return this.#viewOf(record);
+    },
+  });
+  /** By `namespace/name`. */
+  readonly envs = this.#fakeEnvs.records;
+  /** How members stand, by name, where a test has them stand in some way. */
+  readonly observed = this.#fakeEnvs.observed;
+  readonly #envs = this.#fakeEnvs.operations;
+  readonly createEnv = this.#envs.createEnv;
+  readonly createdEnvUnder = this.#envs.createdEnvUnder;
+  readonly getEnv = this.#envs.getEnv;
+  readonly listEnvs = this.#envs.listEnvs;
+  readonly replaceEnv = this.#envs.replaceEnv;
+  readonly patchEnv = this.#envs.patchEnv;
+  readonly deleteEnv = this.#envs.deleteEnv;
+  readonly syncEnv = this.#envs.syncEnv;
+  readonly addMember = this.#envs.addMember;
+  readonly addedMemberUnder = this.#envs.addedMemberUnder;
+  readonly listMembers = this.#envs.listMembers;
+  readonly updateMember = this.#envs.updateMember;
+  readonly deleteMember = this.#envs.deleteMember;
+  readonly listGroups = this.#envs.listGroups;
+  readonly getGroup = this.#envs.getGroup;
+  readonly groupDecisions = this.#envs.groupDecisions;
+  readonly updateGroup = this.#envs.updateGroup;
+  readonly deleteGroup = this.#envs.deleteGroup;
+
+  /** The real operations, over memory; the driver takes every template whose image is not `wrong`. */
+  readonly templates = new MemoryTemplates();
+  readonly #catalog = new TemplateCatalog({ templates: this.templates, clock: this.clock });
+  readonly #templateDeps = {
+    templates: this.templates, pools: { list: async () => [...this.pools.values()] }, clock: this.clock,
+    driver: {
+      check: ({ containers }: InstanceDefinition) => { if (containers[0]?.image === 'wrong') throw new DefinitionRefused('spec.containers[0].image: there is no image "wrong"'); },
+      expect: () => undefined,
+    },
+  };
+  readonly getTemplate = getTemplate(this.#templateDeps);
+  readonly listTemplates: Operations['listTemplates'] = (page) => {
+    for (const record of this.templates.records.values()) this.#catalog.learn({ kind: 'put', record });
+    return listTemplates({ catalog: this.#catalog })(page);
+  };
+  readonly createTemplate = createTemplate(this.#templateDeps);
+  readonly updateTemplate = updateTemplate(this.#templateDeps);
+  readonly deleteTemplate = deleteTemplate(this.#templateDeps);
+
+  /** What is offered: to each namespace its volumes. */
+  readonly types: InstanceType[] = [];
+  readonly volumes = new Map<string, readonly Volume[]>();
+  readonly #catalogue = catalogue({
+    instanceTypes: { provided: true, get: () => undefined, list: () => this.types }, clock: this.clock, clusterId: 'local',
+    volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
+  });
+  readonly listInstanceTypes = this.#catalogue.listInstanceTypes;
+  readonly listVolumes = this.#catalogue.listVolumes;
+  readonly featureGates = this.#catalogue.featureGates;
+  readonly listClusters = this.#catalogue.listClusters;
+
+  readonly sandboxStatistics: Operations['sandboxStatistics'] = async () => {
+    const statuses = [...this.sandboxes.values()].map(({ status }) => status);
+    return { total: statuses.length, byStatus: new Map(statuses.map((status) => [status, statuses.filter((other) => other === status).length])), byNamespace: new Map([['team-blue', statuses.length]]) };
+  };
+
   readonly readiness = (): Readiness => this.readiness_;
+  readonly audit = new RecentAuditRing();
+  readonly listAudit = listAudit({ recent: this.audit });
+  readonly #logLevels = logLevels({ log: { ...quietLog, level: 'info' }, clock: this.clock, replica: 'one' });
+  readonly getLogLevel = this.#logLevels.getLogLevel;
+  readonly setLogLevel = this.#logLevels.setLogLevel;
+
   readonly shards = (): ShardReport => ({ replica: 'one', replicas: ['one', 'two'], shards: [{ shard: 0, leading: true, replica: 'one' }, { shard: 1, leading: false, replica: 'two' }, { shard: 2, leading: false }] });
 
   #fail(): void {
@@ -282,7 +410,8 @@ export class FakeOperations implements Operations {
   #viewOf(record: PoolRecord): PoolView {
     const running = [...this.sandboxes.values()].filter(({ poolName, owner, status }) =>
       status === 'Running' && poolName === record.name && owner.namespace === record.owner.namespace).length;
-    return { record, phase: record.deleting === false ? 'Ready' : 'Deleting', counts: { ...NO_INSTANCES, running, idle: Math.max(0, record.replicas - running) } };
+    const counts = { ...NO_INSTANCES, running, idle: Math.max(0, record.replicas - running) };
+    return { record, phase: record.deleting === false ? 'Ready' : 'Deleting', counts, updated: counts, conditions: firstConditions(record) };
   }
 }
 
@@ -293,8 +422,8 @@ export const outcome = (given: Partial<ExecOutcome>): ExecOutcome => ({
 /** The nth id: version 7, in order. */
 export const uuidV7 = (n: number): string => `0190d4a5-7b1e-7c3a-9f00-${n.toString(16).padStart(12, '0')}`;
 
-const poolRecord = (given: Pick<PoolRecord, 'name' | 'owner' | 'uid' | 'createdAt' | 'replicas' | 'templateName' | 'labels' | 'annotations'>): PoolRecord => ({
-  ...given, revision: '1', templateVersion: '1', updateRevision: 'abc', deleting: false, breaker: { failures: 0, pausedUntil: 0, reason: '' },
+const poolRecord = (given: Pick<PoolRecord, 'name' | 'owner' | 'uid' | 'createdAt' | 'replicas' | 'source' | 'labels' | 'annotations'>): PoolRecord => ({
+  ...given, revision: '1', updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', updateRevision: 'abc', deleting: false, breaker: { failures: 0, pausedUntil: 0, reason: '' },
   definition: {
     containers: [], network: 'none', startupTimeoutMs: 10_000, idleTimeoutMs: 1_800_000, maxLifetimeMs: 0, cpu: '500m', memory: '256Mi',
   },

@@ -37,6 +37,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   description: DriverDescription = { isolation: 'fake', warnings: [], problems: [] };
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
+  startsByItself: boolean;
   /** What probes show. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
@@ -53,6 +54,7 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   constructor(options: FakeDriverOptions = {}) {
     this.#options = options;
+    this.startsByItself = options.startsByItself ?? true;
     this.#now = options.now ?? Date.now;
     this.records = options.records ?? new MemoryInstanceRecords();
   }
@@ -61,6 +63,9 @@ export class FakeSandboxDriver implements SandboxDriver {
   failNext(operation: Operation, error: Error): void {
     this.#errors.set(operation, [...(this.#errors.get(operation) ?? []), error]);
   }
+
+  /** Whatever calls of `operation` were told to fail do not. */
+  heal(operation: Operation): void { this.#errors.delete(operation); }
 
   /** Calls of `operation` wait, before they do anything, until `letGo`. */
   hold(operation: Operation): void {
@@ -72,13 +77,15 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#held.delete(operation);
   }
 
-  becomeAvailable(id: InstanceId): void {
-    this.#set(id, { kind: 'available', startedAt: this.#now() });
+  /** `noted`: that it turned so, and when, as a cluster does. */
+  becomeAvailable(id: InstanceId, noted: { readonly since?: number } = {}): void {
+    this.#set(id, { kind: 'available', startedAt: this.#startedAt(id), ...noted });
   }
 
-  becomeUnavailable(id: InstanceId, reason = 'not answering'): void {
-    const startedAt = this.#startedAt(id);
-    this.#set(id, { kind: 'unavailable', startedAt, reason });
+  findNoPlace(id: InstanceId): void { this.#set(id, { kind: 'starting', reason: 'no place', unplaced: true }); }
+
+  becomeUnavailable(id: InstanceId, reason = 'not answering', noted: { readonly since?: number } = {}): void {
+    this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }
 
   /** The process ends, by itself or at last. */
@@ -128,7 +135,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#argv.set(id, order.definition.containers[0]?.argv ?? []);
     if (!this.#vitals.has(id)) {
       this.#set(id, { kind: 'starting' });
-      if (this.#options.startsByItself ?? true) this.becomeAvailable(id);
+      if (this.startsByItself) this.becomeAvailable(id);
       this.#echo(id, order.definition);
     }
     return record;

@@ -71,14 +71,33 @@ export class FaultProxy {
       else if (!to.destroyed) to.write(chunk);
     };
     const relay = (from: Socket, to: Socket, isAnswer: boolean): void => {
-      from.on('data', (chunk) => {
-        if (this.delayMs > 0) setTimeout(() => { forward(to, chunk, isAnswer); }, this.delayMs);
-        else forward(to, chunk, isAnswer);
-      });
-      from.on('end', () => { to.end(); });
+      const line = new Line();
+      from.on('data', (chunk) => { line.pass(() => { forward(to, chunk, isAnswer); }, this.delayMs); });
+      from.on('end', () => { line.pass(() => { to.end(); }, this.delayMs); });
     };
     relay(client, server, false);
     relay(server, client, true);
+  }
+}
+
+/** One direction of a connection: what is late keeps what follows waiting, as bytes of TCP never overtake each other. */
+class Line {
+  readonly #waiting: { readonly due: number; readonly go: () => void }[] = [];
+
+  pass(go: () => void, delayMs: number): void {
+    if (delayMs === 0 && this.#waiting.length === 0) return go();
+    this.#waiting.push({ due: performance.now() + delayMs, go });
+    if (this.#waiting.length === 1) this.#wait();
+  }
+
+  #wait(): void {
+    const [next] = this.#waiting;
+    if (!next) return;
+    setTimeout(() => {
+      next.go();
+      this.#waiting.shift();
+      this.#wait();
+    }, Math.max(0, next.due - performance.now()));
   }
 }
 

@@ -15,8 +15,8 @@ export interface GeneratedRequest {
 
 type Values = Readonly<Record<string, readonly [string, ...string[]]>>;
 
-/** Values that name something, by the names of the path's parameters, and of fields in a query or a body. */
-export interface Known { readonly path: Values; readonly fields: Values }
+/** Values that name something, by the names of the path's parameters, and of fields in a query or a body (`templateRef`: what it names). */
+export interface Known { readonly path: Values; readonly fields: Readonly<Record<string, readonly [unknown, ...unknown[]]>> }
 
 /**
  * Requests to one operation, made from the document: about a third all valid; the others nearly valid, with parts of the
@@ -28,15 +28,34 @@ export const requestsTo = (operation: DocumentedOperation, known: Known, { seed,
   return fc.sample(parts, { seed, numRuns: count }).map((good) => request(operation, knowing(good, known.fields, dice), dice));
 };
 
+/** Bounds of quantities and durations, ports by name, what goes with what. */
+const POOL_SOURCE = ['templateName', 'template', 'instanceType', 'multiplier', 'cpu', 'memory', 'inlineResources', 'overrides', 'minReplicas', 'maxReplicas', 'replicas'];
+
 /** What is refused with 400 though it fits its schema, which has no word for it. By operation: the fields. */
 const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'], // exactly one of the two
   claimSandbox: ['idleTimeout', 'poolName'], // at most ten years; no image after `//`
   createApiKey: ['expiresAt'], // neither past nor too far
   createApiKeyForTenant: ['expiresAt'],
+  listActors: ['cursor'], // of an earlier page
+  getActor: ['replica'], // a live one
+  rebuildActor: ['replica'],
+  getQueues: ['replica'],
+  getDriver: ['replica'],
+  getReflectors: ['replica'],
   listSandboxes: ['poolName'], // no image after `//`
   getSandboxLogs: ['container'], // the one that there is
   execInSandbox: ['container'],
+  createPool: POOL_SOURCE,
+  updatePool: POOL_SOURCE,
+  createEnv: ['overrides'],
+  replaceEnv: ['overrides', 'name'], // it can't change
+  patchEnv: ['overrides', 'labels', 'annotations'], // bounds of what is merged
+  addMember: [...POOL_SOURCE, 'scalingGroup'],
+  updateMember: POOL_SOURCE,
+  updateGroup: ['minReplicas'], // at most maxReplicas
+  createTemplate: ['crdJson'], // a document of its own
+  updateTemplate: ['crdJson'],
 };
 
 /**
@@ -47,7 +66,8 @@ export const contradiction = ({ operation }: DocumentedOperation, { kind, target
   if (kind === 'forbidden' && status < 400) return `the document forbids ${String(raw)}`;
   if (kind !== 'valid' || !MALFORMED.has(status)) return undefined;
   const beyond = BEYOND_SCHEMA[String(operation['operationId'])] ?? [];
-  return status === 400 && beyond.includes(String(json.detail?.['field'])) ? undefined : `the document allows ${target} ${String(raw)}, answered ${text}`;
+  const named = String(json.detail?.['field']);
+  return status === 400 && beyond.some((field) => named === field || named.startsWith(`${field}.`)) ? undefined : `the document allows ${target} ${String(raw)}, answered ${text}`;
 };
 
 const MALFORMED: ReadonlySet<number> = new Set([400, 405, 413, 415, 431]);
@@ -60,12 +80,19 @@ interface Good {
 }
 
 /** Most fields that refer to something refer to what there is. */
-const knowing = (good: Good, fields: Values, dice: Dice): Good => {
+const knowing = (good: Good, fields: Known['fields'], dice: Dice): Good => {
   const filled = (object: Json): Json => Object.fromEntries(Object.entries(object).map(([name, value]) => {
     const values = fields[name];
     return [name, values && dice.chance(0.8) ? dice.pick(values) : value];
   }));
   return { ...good, query: filled(good.query), body: isObject(good.body) ? filled(good.body) : good.body };
+};
+
+/** Bodies with much in them rarely have all of it right: each second one says little more than it must. */
+const lean = (body: unknown, schema: Json | undefined, dice: Dice): unknown => {
+  if (!isObject(body) || dice.chance(0.5)) return body;
+  const required = Array.isArray(schema?.['required']) ? schema['required'] : [];
+  return Object.fromEntries(Object.entries(body).filter(([name]) => required.includes(name) || dice.chance(0.2)));
 };
 
 const partsOf = ({ operation, path }: DocumentedOperation, known: Known): fc.Arbitrary<Good> => {
@@ -89,7 +116,7 @@ const request = (documented: DocumentedOperation, good: Good, dice: Dice): Gener
   const schema = bodySchemaOf(documented.operation);
   const path = documented.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     (valid || dice.chance(0.7) ? encodeURIComponent(good.path[name] ?? '') : hostileSegment(dice)));
-  const raw = bodyBytes({ schema, value: good.body, valid }, dice);
+  const raw = bodyBytes({ schema, value: lean(good.body, schema, dice), valid }, dice);
   const method = valid || dice.chance(0.98) ? documented.method : dice.pick(['PATCH', 'OPTIONS', 'POST', 'GET', 'PUT', 'DELETE']);
   return {
     method,

@@ -36,7 +36,7 @@ const TEXTS = [
 const NUMBERS = [0, -0, 1, -1, 0.5, 2, 300, 301, 10_000, 10_001, 2 ** 31, 2 ** 53 - 1, -(2 ** 53) + 1, 1e-320, 1e21, Number.MAX_VALUE] as const;
 
 const FIELDS = [
-  'poolName', 'idleTimeout', 'idleTimeoutSeconds', 'command', 'timeoutSeconds', 'cwd', 'env', 'stdin', 'container', 'name', 'templateName', 'replicas', 'labels', 'annotations', 'template', 'overrides',
+  'poolName', 'idleTimeout', 'idleTimeoutSeconds', 'command', 'timeoutSeconds', 'cwd', 'env', 'stdin', 'container', 'name', 'templateName', 'replicas', 'labels', 'annotations', 'template', 'overrides', 'instanceType', 'multiplier', 'cpu', 'memory', 'inlineResources', 'updateStrategy', 'image', 'volumes', 'imagePullSecret',
   'description', 'expiresAt', 'team', 'user', 'role', '', 'x', 'toString', 'hasOwnProperty', 'length', '\u0000', 'é', 'then', 'toJSON',
 ] as const;
 
@@ -45,7 +45,7 @@ export const hostileValue = (dice: Dice, depth = 0): unknown => {
   const kind = dice.below(depth > 4 ? 5 : 8);
   if (kind <= 1) return dice.pick(TEXTS);
   if (kind === 2) return dice.pick(NUMBERS);
-  if (kind === 3) return dice.pick([true, false, null]);
+  if (kind === 3) return dice.pick([true, false, null, { length: { toString: null } }]);
   if (kind === 4) return dice.below(1_000);
   if (kind === 5) return Array.from({ length: dice.below(dice.chance(0.01) ? 500 : 4) }, () => hostileValue(dice, depth + 1));
   return hostileObject(dice, depth + 1);

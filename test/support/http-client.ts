@@ -15,6 +15,7 @@ export interface HttpAnswer {
 export interface WireBody {
   readonly error?: string;
   readonly errorCode?: string;
+  readonly ready?: boolean;
   readonly detail?: Readonly<Record<string, unknown>> | null;
   readonly sandbox?: Readonly<Record<string, string>>;
   readonly template?: Readonly<Record<string, unknown>>;

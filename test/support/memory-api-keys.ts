@@ -15,9 +15,9 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     return [...this.records.values()];
   }
 
-  async get(keyId: string): Promise<ApiKeyRecord | undefined> {
+  async get(key: string): Promise<ApiKeyRecord | undefined> {
     this.reads += 1;
-    return this.records.get(keyId);
+    return this.records.get(key) ?? [...this.records.values()].find(({ namespace, shortName }) => `${namespace}/${shortName}` === key);
   }
 
   async watch(report: (change: RecordChange<ApiKeyRecord>) => void): Promise<void> {

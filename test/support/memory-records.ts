@@ -1,8 +1,9 @@
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { RecordExists, type RecordChange, type Records } from '../../src/contracts/record-store.ts';
-import type { FinishedFilter, History } from '../../src/contracts/history.ts';
+import type { FinishedFilter, GroupKey, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
+import { MOST_DECISIONS, type ToldDecision } from '../../src/model/scaling-decision.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 
 /** Those who watch records in memory. */
@@ -57,6 +58,7 @@ export class MemoryPools implements Records<PoolRecord> {
 export class MemoryHistory implements History {
   readonly finished: FinishedSandbox[] = [];
   readonly events: { readonly id: number; readonly event: EventRecord }[] = [];
+  readonly decisions = new Map<string, readonly ToldDecision[]>();
 
   async record(finished: FinishedSandbox): Promise<void> {
     if (!this.finished.some(({ id }) => id === finished.id)) this.finished.push(finished);
@@ -72,6 +74,17 @@ export class MemoryHistory implements History {
 
   async eventsOf(sandboxId: string): Promise<readonly EventRecord[]> {
     return this.events.filter(({ event }) => event.sandboxId === sandboxId).sort((a, b) => a.id - b.id).slice(-50).map(({ event }) => event);
+  }
+
+  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+    const kept = (this.decisions.get(`${envUid}/${group}`) ?? []).filter(({ id }) => id !== decision.id);
+    this.decisions.set(`${envUid}/${group}`, [...kept, decision].sort((a, b) => b.id - a.id).slice(0, MOST_DECISIONS));
+  }
+
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> { return this.decisions.get(`${envUid}/${group}`) ?? []; }
+
+  async countByNamespace(): Promise<ReadonlyMap<string, number>> {
+    return new Map([...new Set(this.finished.map(({ owner }) => owner.namespace))].map((namespace) => [namespace, this.finished.filter(({ owner }) => owner.namespace === namespace).length]));
   }
 
   async list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ items: readonly FinishedSandbox[]; total: number }> {

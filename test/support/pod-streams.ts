@@ -3,8 +3,8 @@ import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
 import { PodStreams } from '../../src/k8s/pod-streams.ts';
-import { aPod } from './control-plane/a-pod.ts';
-import type { Cluster } from './control-plane/cluster.ts';
+import { aPod } from './a-pod.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { quietLog } from './quiet-log.ts';
 

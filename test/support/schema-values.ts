@@ -8,9 +8,12 @@ export const valuesOf = (schema: Json): fc.Arbitrary<unknown> => {
   if (Array.isArray(schema['enum'])) return fc.constantFrom<unknown>(...schema['enum'] as unknown[]);
   const choices = schema['anyOf'] ?? schema['oneOf'];
   if (Array.isArray(choices)) return fc.oneof(...choices.filter(isObject).map(valuesOf));
-  switch (schema['type']) {
+  const { type } = schema;
+  if (Array.isArray(type)) return fc.oneof(...type.map((each: unknown) => valuesOf({ ...schema, type: each })));
+  switch (type) {
     case 'string': return texts(schema);
     case 'integer': return fc.integer({ min: numberOr(schema['minimum'], -1_000), max: numberOr(schema['maximum'], 1_000_000) });
+    case 'number': return fc.double({ min: numberOr(schema['minimum'], -1_000), max: numberOr(schema['maximum'], 1_000_000), noNaN: true }).map((value) => value + 0);
     case 'boolean': return fc.boolean();
     case 'null': return fc.constant(null);
     case 'array': return fc.array(valuesOf(isObject(schema['items']) ? schema['items'] : {}), {

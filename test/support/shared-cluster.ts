@@ -1,6 +1,6 @@
-import { ControlPlane } from './control-plane.ts';
-import type { Cluster } from './control-plane/cluster.ts';
-import { outsideCluster } from './control-plane/outside-cluster.ts';
+import { ControlPlane } from '../../local-cluster/control-plane.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
+import { outsideCluster } from './outside-cluster.ts';
 import { skipBecause } from './skip-because.ts';
 
 const NODES = 5;

@@ -45,7 +45,10 @@ export class SharedDriver {
         const facts = await Promise.all((await truth.records.all()).map(({ record }) => truth.read(record.id)));
         return facts.filter(({ record }) => record?.poolUid === poolUid && record.state === 'idle');
       },
-      caughtUp: async () => undefined,
+      caughtUp: async () => {
+        await truth.settled();
+        for (const fact of late?.splice(0) ?? []) report(fact);
+      },
       exec: (...call) => truth.exec(...call),
       attach: (...call) => truth.attach(...call),
       logs: (...call) => truth.logs(...call),

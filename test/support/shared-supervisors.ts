@@ -1,14 +1,20 @@
 import { v7 } from 'uuid';
 import { EventFeed } from '../../src/actors/event-feed.ts';
+import type { Alongside } from '../../src/actors/alongside.ts';
 import { Supervisor } from '../../src/actors/supervisor.ts';
+import type { Clock } from '../../src/contracts/clock.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
+import type { History } from '../../src/contracts/history.ts';
+import type { Records } from '../../src/contracts/record-store.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import { claimedUnder, claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { claimedUnder } from '../../src/operations/claimed-under.ts';
 import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
 import { aPolicy, aPool } from './a-supervisor.ts';
 import { GivenLeases } from './given-leases.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
+import { limitsOf } from './memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 import { SharedDriver } from './shared-driver.ts';
@@ -26,8 +32,11 @@ export const sharedStores = async (options: { readonly pool?: Partial<PoolRecord
   return { clock, pools, pool, truth, history: new MemoryHistory(), driver: new SharedDriver(truth) };
 };
 
+/** What a replica has of those. */
+export interface ReplicaStores { readonly clock: Clock; readonly pools: Records<PoolRecord>; readonly history: History; readonly driver: SharedDriver }
+
 /** A replica over the stores; it leads what the test gives it. */
-export const aReplica = async (stores: Awaited<ReturnType<typeof sharedStores>>, shared: Coordination, options: { readonly sandboxLimit?: number } = {}) => {
+export const aReplica = async (stores: ReplicaStores, shared: Coordination, options: { readonly sandboxLimit?: number; readonly alongside?: Alongside } = {}) => {
   const { clock, pools, history } = stores;
   const leases = new GivenLeases(shared.replicas());
   const coordination: Coordination = {
@@ -35,12 +44,12 @@ export const aReplica = async (stores: Awaited<ReturnType<typeof sharedStores>>,
   };
   const driver = stores.driver.view();
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(), newId: () => v7() });
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(), newId: () => v7(), ...(options.alongside ? { alongside: options.alongside } : {}) });
   await supervisor.start();
   let epoch = 0;
   const lead = (): void => { epoch += 1; for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch); };
   const die = (): void => { for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone'); };
   const unsettled = new UnsettledRequests();
-  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, sandboxLimit: options.sandboxLimit ?? 1_000, background: (_name, work) => { void work; } });
+  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }), background: (_name, work) => { void work; } });
   return { supervisor, driver, events, coordination, leases, lead, die, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
 };

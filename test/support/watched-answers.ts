@@ -9,6 +9,7 @@ import { parsedBody, parseRaw } from './http-client.ts';
 export const watchAnswers = (server: Server): (() => void) => {
   const faults: unknown[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { method = '', url: target = '' } = request; // as it came: the server may read it into another form
     let text = '';
     const end = response.end.bind(response);
     Object.assign(response, { end: (...given: readonly unknown[]) => {
@@ -19,9 +20,9 @@ export const watchAnswers = (server: Server): (() => void) => {
     response.once('finish', () => {
       // The head as it was sent: what is given to writeHead is in no getHeaders.
       const { headers } = parseRaw(String(Reflect.get(response, '_header')));
-      const answer = { status: response.statusCode, headers, text: request.method === 'HEAD' ? '' : text, json: parsedBody(text) };
+      const answer = { status: response.statusCode, headers, text: method === 'HEAD' ? '' : text, json: parsedBody(text) };
       try {
-        checkDocumented(request.method ?? '', request.url ?? '', answer);
+        checkDocumented(method, target, answer);
       } catch (error) {
         faults.push(error);
       }

@@ -1,7 +1,8 @@
-import type { Replica } from '../../../test/support/replicas.ts';
+import type { Replica } from '../../../local-cluster/replicas.ts';
 import { shardOf } from '../../../src/model/shards.ts';
 import { apiServer } from '../../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
+import { encodeAsk, KeptConnection } from '../../kept-connection.ts';
 import { pause } from '../../process-facts.ts';
 import { BalancedClient } from '../balanced-client.ts';
 import { Births } from '../births.ts';
@@ -57,9 +58,10 @@ export const kill = onACluster('kill', `kill -9 of the replica that leads the po
 const leaderOf = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>, { replicas, tenantNamespace }: BenchReplicas): Promise<Replica> => {
   const uid = await controlPlane.kubectl('get', 'sandboxpool', POOL, '-n', tenantNamespace, '-o', 'jsonpath={.resolved.uid}');
   for (const replica of replicas.list) {
-    const client = replica.client(replicas.adminKey);
-    const { shards } = JSON.parse((await client.get('/debug/shards')).text) as { readonly shards: readonly { readonly leading: boolean }[] };
-    client.close();
+    const connection = await KeptConnection.open(replica.port);
+    const { body } = await connection.send(encodeAsk({ method: 'GET', path: '/debug/shards', key: replicas.adminKey }));
+    connection.close();
+    const { shards } = JSON.parse(body) as { readonly shards: readonly { readonly leading: boolean }[] };
     if (shards[shardOf(uid)]?.leading) return replica;
   }
   throw new Error('nobody leads the pool');

@@ -1,5 +1,4 @@
-import type { Outcome } from '../balanced-client.ts';
-import { BalancedClient } from '../balanced-client.ts';
+import { BalancedClient, claimedId, type Outcome } from '../balanced-client.ts';
 import { createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { pause } from '../../process-facts.ts';
 
@@ -19,7 +18,7 @@ export const paused = onACluster('paused', 'Redis stopped for 20 s: how soon cla
     const client = new BalancedClient(replicas.list, tenantKey);
     const ids: string[] = [];
     for (let n = 0; n < PAUSE_MS / EVERY_MS; n += 1) {
-      const id = (await client.send('POST', '/sandboxes', { poolName: POOL })).answer?.json.sandbox?.['sandboxId'];
+      const id = claimedId(await client.send('POST', '/sandboxes', { poolName: POOL }));
       if (id !== undefined) ids.push(id);
     }
     redis.signal('SIGSTOP');

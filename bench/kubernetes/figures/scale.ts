@@ -92,7 +92,7 @@ const filled = async (cluster: BenchCluster, count: number): Promise<Side> => {
   await replica.stop();
   for (const [n, size] of sizes.entries()) {
     const pool = JSON.parse(await controlPlane.kubectl('get', 'sandboxpool', `bench-${n}`, '-n', tenantNamespace, '-o', 'json')) as unknown;
-    await raw.ask({ kind: 'make idle', adminKubeconfig: controlPlane.kubeconfig('admin'), pool, count: size, etcdUrl: controlPlane.etcdUrl });
+    await raw.ask({ kind: 'make idle', adminKubeconfig: controlPlane.kubeconfig('admin'), pool, count: size, etcdUrl: controlPlane.etcd });
     await controlPlane.kubectl('patch', 'sandboxpool', `bench-${n}`, '-n', tenantNamespace, '--type=merge', '-p', JSON.stringify({ spec: { replicas: size } }));
     cluster.bench.say(`${size} idle instances are made`);
   }

@@ -48,7 +48,7 @@ interface Copy {
 }
 
 const upload = async (copy: Copy, from: Place, to: string): Promise<void> => {
-  if (from.kind === 'here' && await isFolderHere(from.path)) return await uploadFolder(copy, await folderSource(from.path), to);
+  if (from.kind === 'here' && await isFolderHere(from.path)) return await uploadFolder(copy, folderSource(from.path), to);
   const source = from.kind === 'here' ? await fileSource(from.path) : streamSource(copy.context.stdin);
   const { files } = copy;
   const begun = await files.begin(to, source.name);

@@ -32,8 +32,8 @@ export const eventsLeaf = (action: Action): Command =>
       const api = await connect(options, context);
       try {
         return await withInterrupts(async (signal) => {
-          const past = sandboxId === undefined ? [] : await showPast(api, context, { sandboxId, options });
-          if (options.follow) await showNew(api, context, { sandboxId, options, signal, past });
+          if (options.follow) await follow(api, context, { sandboxId, options, signal });
+          else if (sandboxId !== undefined) await showPast(api, context, { sandboxId, options });
           return 0;
         });
       } finally {
@@ -41,33 +41,49 @@ export const eventsLeaf = (action: Action): Command =>
       }
     }));
 
-const showPast = async (api: SandpoolClient, context: CliContext, { sandboxId, options }: { readonly sandboxId: string; readonly options: EventsOptions }): Promise<readonly Event[]> => {
+const showPast = async (api: SandpoolClient, context: CliContext, { sandboxId, options }: { readonly sandboxId: string; readonly options: EventsOptions }): Promise<void> => {
   const list = await api.events(sandboxId);
-  if (options.follow) for (const event of list.items) await print(context.stdout, lineOf(event, options));
-  else await show(context, options, { value: list, text: (wide) => eventTable(list.items, wide) });
-  return list.items;
+  await show(context, options, { value: list, text: (wide) => eventTable(list.items, wide) });
 };
 
-interface New {
+interface Followed {
   readonly sandboxId: string | undefined;
   readonly options: EventsOptions;
   readonly signal: AbortSignal;
-  /** Shown already. */
-  readonly past: readonly Event[];
 }
 
-const showNew = async (api: SandpoolClient, context: CliContext, { sandboxId, options, signal, past }: New): Promise<void> => {
-  const shown = new Set(past.map((event) => JSON.stringify(event)));
+/** Of one sandbox: its list when the stream is open, and again before its end, so that nothing that came between is missed. */
+const follow = async (api: SandpoolClient, context: CliContext, { sandboxId, options, signal }: Followed): Promise<void> => {
+  const shown = new Set<string>();
+  const showOnce = async (event: Event): Promise<void> => {
+    const text = JSON.stringify(event);
+    if (shown.has(text)) return;
+    if (sandboxId !== undefined) shown.add(text);
+    await print(context.stdout, lineOf(event, options));
+  };
+  /** Whether it is over. */
+  const showListed = async (id: string): Promise<boolean> => {
+    const { items } = await api.events(id);
+    for (const event of items) await showOnce(event);
+    return items.some(isLast);
+  };
   const open = (lastEventId: string | undefined) => api.followEvents(given({ all: options.all }), { signal, ...given({ lastEventId }) });
   for await (const item of followed({ open, signal })) {
     if (context.stdout.destroyed) return;
-    if (item.type === 'reset') {
-      await say(context, 'older events are no longer known');
-    } else if ((sandboxId === undefined || item.event.sandboxId === sandboxId) && !shown.has(JSON.stringify(item.event))) {
-      await print(context.stdout, lineOf(item.event, options));
-      if (sandboxId !== undefined && item.event.reason === 'Completed') return;
+    if (item.type === 'reset') await say(context, 'older events are no longer known');
+    else if (sandboxId === undefined) {
+      if (item.type === 'event') await showOnce(item.event);
+    } else if (item.type === 'open') {
+      if (await showListed(sandboxId)) return;
+    } else if (item.event.sandboxId === sandboxId) {
+      const last = isLast(item.event);
+      if (last && await showListed(sandboxId)) return;
+      await showOnce(item.event);
+      if (last) return;
     }
   }
 };
+
+const isLast = ({ reason }: Event): boolean => reason === 'Completed';
 
 const lineOf = (event: Event, { output }: EventsOptions): string => (output === 'json' || output === 'yaml' ? `${JSON.stringify(event)}\n` : eventLine(event));

@@ -5,34 +5,31 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { IssuedApiKey } from '../../client/wire.ts';
 import { formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
 import type { Action, Actions, ServiceAction } from '../action.ts';
-import { wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { keyTable, shortTime } from '../rows.ts';
 
-/** `keys list|create|delete|mint`. */
+/** `keys list|create|delete|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command => group('keys', 'Lists, makes and revokes API keys', [
-  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), mintLeaf(action),
+  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), promoteLeaf(serviceAction), mintLeaf(action),
 ]);
 
 const listLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addPageOptions(addOutputOption(addConnectionOptions(leaf({
     usage: 'list',
     summary: 'Lists your API keys, the newest first. Never with their secrets.',
     examples: ['sandpool keys list', 'sandpool keys list -o wide', 'sandpool keys list --all --admin'],
-  })))
-    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
+  }))))
     .option('--all', 'of all tenants, for an admin')
-    .action(action(async (api, context, _operands, options: OutputOptions & { readonly limit?: number; readonly offset?: number; readonly all?: boolean }) => {
+    .action(action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
       const request = given({ limit: options.limit, offset: options.offset });
       const page = options.all ? await api.listAllApiKeys(request) : await api.listApiKeys(request);
-      await show(context, options, { value: page, text: (wide) => keyTable(page.items, wide || options.all === true) });
-      await sayIfMore(context, page);
+      await showPage(context, options, { page, table: (items, wide) => keyTable(items, wide || options.all === true) });
     }));
 
 interface CreateOptions extends OutputOptions {
@@ -92,6 +89,17 @@ const deleteLeaf = (action: ServiceAction): Command =>
         const deleted = key.includes('/') ? await api.deleteApiKeyByName(key) : await api.deleteApiKey(key);
         await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}\n` });
       }
+    }));
+
+const promoteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'promote <name>',
+    summary: 'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the name alone where it is of your own namespace.',
+    examples: ['sandpool keys promote --admin blue/ci'],
+  })))
+    .action(action(async (api, context, [name], options: OutputOptions) => {
+      const promoted = await api.promoteApiKey(name as string);
+      await show(context, options, { value: promoted, text: () => `${promoted.keyId} ${promoted.status}\n` });
     }));
 
 const mintLeaf = (action: Action): Command => leaf({

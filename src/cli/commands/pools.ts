@@ -1,32 +1,32 @@
 import type { Command } from 'commander';
-import { nameAndValue, wholeNumber } from '../arguments.ts';
+import type { CreatePoolRequest, PoolChange } from '../../client/wire.ts';
 import { addConnectionOptions } from '../connection.ts';
+import { agreedName, type FileDocument, isObject } from '../document.ts';
+import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
+import { addPoolOptions, poolFieldsOf, type PoolOptions } from '../pool-options.ts';
 import { poolFields, poolTable } from '../rows.ts';
+import { rolloutGroup } from './pool-rollout.ts';
 
-const MAX_REPLICAS = 10_000;
-
-/** `pools list|get|create|update|delete`. */
-export const poolsGroup = (action: ServiceAction): Command => group('pools', 'Lists, makes, resizes and deletes pools', [
-  listLeaf(action), getLeaf(action), createLeaf(action), updateLeaf(action), deleteLeaf(action),
+/** `pools list|get|create|update|rollout status|sync-template|delete`. */
+export const poolsGroup = (action: ServiceAction): Command => group('pools', 'Lists, makes, changes and deletes pools', [
+  listLeaf(action), getLeaf(action), createLeaf(action), updateLeaf(action), rolloutGroup(action), syncTemplateLeaf(action), deleteLeaf(action),
 ]);
 
 const listLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addPageOptions(addOutputOption(addConnectionOptions(leaf({
     usage: 'list',
     summary: 'Lists the pools, the newest first.',
     examples: ['sandpool pools list', 'sandpool pools list --all --admin -o wide'],
-  })))
-    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
+  }))))
     .option('--all', 'of all tenants, for an admin')
-    .action(action(async (api, context, _operands, options: OutputOptions & { readonly limit?: number; readonly offset?: number; readonly all?: boolean }) => {
+    .action(action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
       const page = await api.listPools(given({ limit: options.limit, offset: options.offset, all: options.all }));
-      await show(context, options, { value: page, text: (wide) => poolTable(page.items, wide) });
-      await sayIfMore(context, page);
+      await showPage(context, options, { page, table: poolTable });
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
@@ -36,37 +36,51 @@ const getLeaf = (action: ServiceAction): Command =>
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }));
 
-interface CreateOptions extends OutputOptions {
-  readonly template: string;
-  readonly replicas?: number;
-  readonly label?: Readonly<Record<string, string>>;
-}
-
 const createLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'create <name>',
-    summary: 'Makes a pool of instances of a template, which start at once.',
-    examples: ['sandpool pools create big --template default --replicas 20'],
-  })))
-    .requiredOption('--template <name>', 'the template of its instances')
-    .option('--replicas <n>', 'instances, idle and running together; 1 unless told', wholeNumber(0, MAX_REPLICAS))
-    .option('--label <name=value>', 'a label; repeatable', nameAndValue)
-    .action(action(async (api, context, [name], options: CreateOptions) => {
-      const pool = await api.createPool({
-        name: name as string, templateName: options.template, ...given({ replicas: options.replicas, labels: options.label }),
-      });
+  addPoolOptions(addOutputOption(addConnectionOptions(leaf({
+    usage: 'create [name]',
+    summary: 'Makes a pool of instances of a template, or of what a file says. They start at once.',
+    examples: ['sandpool pools create big --template default --replicas 20', 'sandpool pools create -f pool.yaml', 'sandpool pools create small --template default --instance-type small --multiplier 2'],
+  }))))
+    .action(action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
+      const wishes = await poolFieldsOf(context, options);
+      const name = agreedName(operand, wishes['name'], 'name');
+      if (wishes['templateName'] === undefined && wishes['template'] === undefined && !hasImage(wishes)) {
+        throw new CliFailure('it is not said what the instances are made from', ['name a template: --template NAME (there are: sandpool templates list)', 'or say it in a file: -f FILE']);
+      }
+      const pool = await api.createPool({ ...wishes, name } as CreatePoolRequest);
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }));
 
+const hasImage = ({ overrides }: FileDocument): boolean => isObject(overrides) && overrides['image'] !== undefined;
+
 const updateLeaf = (action: ServiceAction): Command =>
+  addPoolOptions(addOutputOption(addConnectionOptions(leaf({
+    usage: 'update [pool]',
+    summary: 'Changes a pool; what is not named stays. Running sandboxes are never touched; idle ones are replaced where what they are made from changes.',
+    examples: ['sandpool pools update big --replicas 8', 'sandpool pools update big --memory 512Mi', 'sandpool pools update -f pool.yaml'],
+  }))))
+    .action(action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
+      const { name: inFile, ...change } = await poolFieldsOf(context, options);
+      const name = agreedName(operand, inFile, 'name');
+      if (Object.keys(change).length === 0) throw new CliFailure('there is nothing to change', ['name what, such as --replicas 8, or a file: -f FILE']);
+      const pool = await api.updatePool(name, change as PoolChange);
+      await show(context, options, { value: pool, text: () => poolFields(pool) });
+    }));
+
+const syncTemplateLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
-    usage: 'update <pool>',
-    summary: 'Resizes a pool. Running sandboxes are never touched.',
-    examples: ['sandpool pools update default --replicas 8'],
+    usage: 'sync-template <pool>',
+    summary: 'Takes over what a pool’s template and its owner’s wishes are now. Only needed with --auto-update off.',
+    examples: ['sandpool pools sync-template big --preview', 'sandpool pools sync-template big'],
   })))
-    .requiredOption('--replicas <n>', 'instances, idle and running together', wholeNumber(0, MAX_REPLICAS))
-    .action(action(async (api, context, [name], options: OutputOptions & { readonly replicas: number }) => {
-      const pool = await api.updatePool(name as string, { replicas: options.replicas });
+    .option('--preview', 'only show what instances would be made from')
+    .action(action(async (api, context, [name], options: OutputOptions & { readonly preview?: boolean }) => {
+      if (options.preview) {
+        const preview = await api.previewPoolSync(name as string);
+        return await show(context, options, { value: preview, text: () => preview.specYaml });
+      }
+      const pool = await api.syncPool(name as string);
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }));
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { durationText, wholeNumber } from '../arguments.ts';
+import { durationText, waitTime, wholeNumber } from '../arguments.ts';
 import { withBorrowedSandbox } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import type { Action } from '../action.ts';
@@ -10,6 +10,7 @@ import { typedCommand } from '../typed-command.ts';
 interface RunOptions extends ConnectionOptions, CommandOptions {
   readonly pool: string;
   readonly idleTimeout?: string;
+  readonly wait?: number;
 }
 
 /** `run -- CMD`: claim, run, print, give back. */
@@ -21,13 +22,14 @@ export const runLeaf = (action: Action): Command =>
     examples: ['sandpool run -- uname -a', 'sandpool run --pool default -t -- top', 'echo hello | sandpool run -i -- tr a-z A-Z'],
   })
     .option('--pool <name>', 'the pool to claim from', 'default')
-    .option('--idle-timeout <duration>', 'end the sandbox after so long without activity, such as 5m', durationText)))
+    .option('--idle-timeout <duration>', 'end the sandbox after so long without activity, such as 5m', durationText)
+    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime)))
     .action(action(SANDPOOL_FAILED, async (context, [words], options: RunOptions) => {
       const argv = commandWords(words as readonly string[]);
       if (options.tty) typedCommand(argv); // refused before a sandbox is claimed
       const api = await connect(options, context);
       try {
-        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout };
+        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait };
         return await withBorrowedSandbox({ api, context, borrowing }, async ({ sandboxId }, signal) =>
           await runCommand({ api, context, sandboxId, argv, options, signal }));
       } finally {

@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { durationText, wholeNumber } from '../arguments.ts';
+import { durationText, waitTime } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, sayIfMore, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { sandboxFields, sandboxTable } from '../rows.ts';
 
 /** `sandboxes list|get|create|delete`. */
@@ -13,30 +14,25 @@ export const sandboxesGroup = (action: ServiceAction): Command => group('sandbox
   listLeaf(action), getLeaf(action), createLeaf(action), deleteLeaf(action),
 ]);
 
-interface ListOptions extends OutputOptions {
+interface ListOptions extends PageOptions {
   readonly pool?: string;
   readonly phase?: SandboxStatus;
-  readonly limit?: number;
-  readonly offset?: number;
   readonly all?: boolean;
 }
 
 const listLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addPageOptions(addOutputOption(addConnectionOptions(leaf({
     usage: 'list',
     summary: 'Lists claimed sandboxes, and those finished lately, the newest first.',
     examples: ['sandpool sandboxes list', 'sandpool sandboxes list --pool default --phase Running', 'sandpool sandboxes list -o json'],
   })))
     .option('--pool <name>', 'of this pool alone')
-    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES))
-    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999))
+    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES)))
     .option('--all', 'of all tenants, for an admin')
     .action(action(async (api, context, _operands, options: ListOptions) => {
       const { pool: poolName, phase, limit, offset, all } = options;
       const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
-      await show(context, options, { value: page, text: (wide) => sandboxTable(page.items, wide) });
-      await sayIfMore(context, page);
+      await showPage(context, options, { page, table: sandboxTable });
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
@@ -58,8 +54,9 @@ const createLeaf = (action: ServiceAction): Command =>
   })))
     .option('--pool <name>', 'the pool to claim from', 'default')
     .option('--idle-timeout <duration>', 'end it after so long without activity, such as 5m; 0 is never', durationText)
-    .action(action(async (api, context, _operands, options: OutputOptions & { readonly pool: string; readonly idleTimeout?: string }) => {
-      const sandbox = await api.claimSandbox({ poolName: options.pool, ...given({ idleTimeout: options.idleTimeout }) });
+    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime)
+    .action(action(async (api, context, _operands, options: OutputOptions & { readonly pool: string; readonly idleTimeout?: string; readonly wait?: number }) => {
+      const sandbox = await api.claimSandbox({ poolName: options.pool, ...given({ idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait }) });
       await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
     }));
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { durationText } from '../arguments.ts';
+import { durationText, waitTime } from '../arguments.ts';
 import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { interact, terminalSize } from '../interactive.ts';
@@ -9,6 +9,7 @@ import type { Action } from '../action.ts';
 interface ShellOptions extends ConnectionOptions {
   readonly pool: string;
   readonly idleTimeout?: string;
+  readonly wait?: number;
 }
 
 /** `shell [SANDBOX]`: a terminal in that sandbox, or in one that is claimed for it and given back. */
@@ -20,14 +21,15 @@ export const shellLeaf = (action: Action): Command =>
     examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
   })
     .option('--pool <name>', 'the pool to claim from', 'default')
-    .option('--idle-timeout <duration>', 'end the claimed sandbox after so long without activity, such as 5m', durationText))
+    .option('--idle-timeout <duration>', 'end the claimed sandbox after so long without activity, such as 5m', durationText)
+    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime))
     .action(action(SANDPOOL_FAILED, async (context, [sandbox], options: ShellOptions) => {
       const api = await connect(options, context);
       const open = async (sandboxId: string, signal: AbortSignal): Promise<number> =>
         await interact(await api.terminal(sandboxId, terminalSize(context)), context, { signal });
       try {
         if (typeof sandbox === 'string') return await withInterrupts(async (signal) => await open(sandbox, signal));
-        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout };
+        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait };
         return await withBorrowedSandbox({ api, context, borrowing }, async ({ sandboxId }, signal) => await open(sandboxId, signal));
       } finally {
         api.close();

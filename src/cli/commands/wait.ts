@@ -8,6 +8,7 @@ import { addConnectionOptions } from '../connection.ts';
 import { print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
+import { lasting } from '../looking.ts';
 import { progressOn } from '../progress.ts';
 
 interface WaitOptions {
@@ -32,7 +33,7 @@ export const waitLeaf = (action: ServiceAction): Command =>
     .addOption(new Option('--for <state>', 'running or ended for sandbox/ID, ready for pool/NAME').choices(['running', 'ended', 'ready']).makeOptionMandatory())
     .option('--timeout <duration>', 'give up after so long', durationText, '5m')
     .action(action(async (api, context, [what], options: WaitOptions) => {
-      const look = lookFor(api, String(what), options.for);
+      const look = lasting(context, lookFor(api, String(what), options.for));
       const progress = progressOn(context);
       const now = await until(look, options, (standing) => progress.tell(`waiting for ${String(what)} to be ${options.for}; it is ${standing}`))
         .finally(() => progress.end());

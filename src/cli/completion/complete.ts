@@ -20,14 +20,14 @@ export const complete = async (root: Command, words: readonly string[], names: L
   if (attached && own) return prefixed(await valuesOf(own, attached[2] ?? '', names), `${attached[1] ?? ''}=`);
   if (awaiting) return await valuesOf(awaiting, current, names);
   if (!ended && current.startsWith('-')) return fitting(optionsOf(command), current);
-  if (!ended && operands === 0 && command.commands.length > 0) return fitting(commandsOf(command), current);
+  if (!ended && operands.length === 0 && command.commands.length > 0) return fitting(commandsOf(command), current);
   return await operandOf(command, operands, { current, names });
 };
 
-/** The command that the words lead to, how many operands they gave it, and the option that waits for its value. */
-const walk = (root: Command, words: readonly string[]): { readonly command: Command; readonly operands: number; readonly awaiting: Option | undefined; readonly ended: boolean } => {
+/** The command that the words lead to, the operands they gave it, and the option that waits for its value. */
+const walk = (root: Command, words: readonly string[]): { readonly command: Command; readonly operands: readonly string[]; readonly awaiting: Option | undefined; readonly ended: boolean } => {
   let command = root;
-  let operands = 0;
+  const operands: string[] = [];
   let awaiting: Option | undefined;
   let ended = false;
   for (const word of words) {
@@ -39,9 +39,9 @@ const walk = (root: Command, words: readonly string[]): { readonly command: Comm
       const option = optionOf(command, word);
       awaiting = option && (option.required || option.optional) ? option : undefined;
     } else {
-      const member = ended || operands > 0 ? undefined : command.commands.find((candidate) => candidate.name() === word);
+      const member = ended || operands.length > 0 ? undefined : command.commands.find((candidate) => candidate.name() === word);
       if (member) command = member;
-      else operands += 1;
+      else operands.push(word);
     }
   }
   return { command, operands, awaiting, ended };
@@ -65,11 +65,15 @@ const valuesOf = async (option: Option, current: string, names: LiveNames): Prom
 };
 
 /** Which names an operand takes is told by what its command calls it. */
-const operandOf = async (command: Command, place: number, { current, names }: { readonly current: string; readonly names: LiveNames }): Promise<Completion> => {
+const operandOf = async (command: Command, { length: place, 0: first }: readonly string[], { current, names }: { readonly current: string; readonly names: LiveNames }): Promise<Completion> => {
   const argument: Argument | undefined = command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
   switch (argument?.name()) {
     case 'sandbox': return fitting(await names('sandbox'), current);
     case 'pool': return fitting(await names('pool'), current);
+    case 'env': return fitting(await names('env'), current);
+    case 'member': return fitting(await names('member', first), current);
+    case 'group': return fitting(await names('group', first), current);
+    case 'template': return fitting(await names('template'), current);
     case 'key': return fitting(await names('key'), current);
     case 'file': return { ...NOTHING, files: true };
     case 'shell': return fitting(argument.argChoices?.map((word) => ({ word })) ?? [], current);
@@ -95,7 +99,7 @@ const places = async (current: string, names: LiveNames): Promise<Completion> =>
 };
 
 const NOTHING: Completion = { candidates: [], files: false, noSpace: false };
-const VALUE_KINDS: Readonly<Record<string, NameKind>> = { '--pool': 'pool' };
+const VALUE_KINDS: Readonly<Record<string, NameKind>> = { '--pool': 'pool', '--template': 'template', '--instance-type': 'instance-type' };
 
 const fitting = (candidates: readonly Candidate[], current: string): Completion =>
   ({ ...NOTHING, candidates: candidates.filter(({ word }) => word !== '' && word.startsWith(current)) });

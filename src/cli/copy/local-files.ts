@@ -6,7 +6,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CliFailure } from '../failure.ts';
 
-/** What is to be sent: its bytes, and what is known of them. */
+/** What is to be sent: its bytes, of which nothing is opened before they are asked for, and what is known of them. */
 export interface Source {
   readonly bytes: AsyncIterable<Buffer>;
   readonly name: string | undefined;
@@ -24,16 +24,26 @@ export const isFolderHere = async (path: string): Promise<boolean | undefined> =
 
 export const fileSource = async (path: string): Promise<Source> => {
   const found = await stat(path).catch((error: unknown) => { throw unusable(path, error); });
-  return { bytes: createReadStream(path), name: basename(resolve(path)), size: found.isFile() ? found.size : undefined, mode: found.mode & 0o777 };
+  return { bytes: bytesOf(path), name: basename(resolve(path)), size: found.isFile() ? found.size : undefined, mode: found.mode & 0o777 };
 };
+
+async function* bytesOf(path: string): AsyncGenerator<Buffer, void, undefined> {
+  try {
+    for await (const chunk of createReadStream(path)) yield Buffer.from(chunk);
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
 
 export const streamSource = (stdin: Readable): Source => ({ bytes: stdin, name: undefined, size: undefined, mode: FILE_MODE });
 
 /** A folder's content as an archive; links as links. */
-export const folderSource = async (path: string): Promise<Source> => {
+export const folderSource = (path: string): Source => ({ bytes: archiveOf(path), name: basename(resolve(path)), size: undefined, mode: FILE_MODE });
+
+async function* archiveOf(path: string): AsyncGenerator<Buffer, void, undefined> {
   const { create } = await import('tar');
-  return { bytes: create({ cwd: path, portable: true }, ['.']) as AsyncIterable<Buffer>, name: basename(resolve(path)), size: undefined, mode: FILE_MODE };
-};
+  yield* create({ cwd: path, portable: true }, ['.']) as AsyncIterable<Buffer>;
+}
 
 /** Writes a file whole or not at all. */
 export const writeFileHere = async (path: string, bytes: AsyncIterable<Buffer>, mode: number): Promise<void> => {

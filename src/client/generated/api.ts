@@ -195,7 +195,7 @@ export interface Operations {
     answer: Event;
   };
   /**
-   * Create a pool from a template
+   * Create a pool from a template, by name or inline
    */
   createPool: {
     body: CreatePoolBody;
@@ -263,6 +263,317 @@ export interface Operations {
       force?: boolean;
     };
     answer: PoolDeletion;
+  };
+  /**
+   * Render a pool anew from its template
+   */
+  syncPool: {
+    params: {
+      /**
+       * A pool of the caller's.
+       */
+      name: string;
+    };
+    answer: PoolEnvelope;
+  };
+  /**
+   * Show what sync-template would apply
+   */
+  previewPoolSync: {
+    params: {
+      /**
+       * A pool of the caller's.
+       */
+      name: string;
+    };
+    answer: PoolSyncPreview;
+  };
+  /**
+   * Create an env without members
+   */
+  createEnv: {
+    body: CreateEnvBody;
+    answer: EnvEnvelope;
+  };
+  /**
+   * List envs, newest first
+   */
+  listEnvs: {
+    query?: {
+      /**
+       * Of every tenant. Admins alone.
+       */
+      all?: boolean;
+      /**
+       * How many to show.
+       */
+      limit?: number;
+      /**
+       * How many to leave out first.
+       */
+      offset?: number;
+    };
+    answer: EnvPage;
+  };
+  /**
+   * Get an env
+   */
+  getEnv: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    answer: EnvEnvelope;
+  };
+  /**
+   * Replace what an env says of itself
+   */
+  replaceEnv: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    body: ReplaceEnvBody;
+    answer: EnvEnvelope;
+  };
+  /**
+   * Merge a patch into an env
+   */
+  patchEnv: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    body?: PatchEnvBody;
+    answer: EnvEnvelope;
+  };
+  /**
+   * Delete an env with its members
+   */
+  deleteEnv: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    query?: {
+      /**
+       * End its running sandboxes too. `?force` alone is true.
+       */
+      force?: boolean;
+    };
+    answer: EnvDeletion;
+  };
+  /**
+   * Render every member anew from the template
+   */
+  syncEnv: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    answer: NarrowEnvEnvelope;
+  };
+  /**
+   * Add a member to an env: a pool, and what sizes it
+   */
+  addMember: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    body?: AddMemberBody;
+    answer: MemberEnvelope;
+  };
+  /**
+   * List the pools of an env's members
+   */
+  listMembers: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    answer: MemberList;
+  };
+  /**
+   * Change a member; what is not named stays
+   */
+  updateMember: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * A member of it, by its pool's name.
+       */
+      pool: string;
+    };
+    body?: UpdateMemberBody;
+    answer: MemberEnvelope;
+  };
+  /**
+   * Delete a member, its pool first
+   */
+  deleteMember: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * A member of it, by its pool's name.
+       */
+      pool: string;
+    };
+    query?: {
+      /**
+       * End its running sandboxes too. `?force` alone is true.
+       */
+      force?: boolean;
+    };
+    answer: EnvDeletion;
+  };
+  /**
+   * List the autoscaling groups of an env
+   */
+  listGroups: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+    };
+    answer: AutoscalingGroupList;
+  };
+  /**
+   * Get an autoscaling group
+   */
+  getGroup: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * An autoscaling group of it.
+       */
+      groupName: string;
+    };
+    answer: AutoscalingGroupEnvelope;
+  };
+  /**
+   * Change an autoscaling group; what is not named stays
+   */
+  updateGroup: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * An autoscaling group of it.
+       */
+      groupName: string;
+    };
+    body?: UpdateGroupBody;
+    answer: AutoscalingGroupEnvelope;
+  };
+  /**
+   * Delete an autoscaling group; its members keep their size
+   */
+  deleteGroup: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * An autoscaling group of it.
+       */
+      groupName: string;
+    };
+    answer: AutoscalingGroupDeletion;
+  };
+  /**
+   * List what an autoscaling group decided last, the newest first
+   */
+  listDecisions: {
+    params: {
+      /**
+       * An env of the caller's.
+       */
+      name: string;
+      /**
+       * An autoscaling group of it.
+       */
+      groupName: string;
+    };
+    answer: ScalingDecisionList;
+  };
+  /**
+   * List the templates that pools may be made from, newest first
+   */
+  listTemplates: {
+    query?: {
+      /**
+       * How many to show.
+       */
+      limit?: number;
+      /**
+       * How many to leave out first.
+       */
+      offset?: number;
+    };
+    answer: TemplatePage;
+  };
+  /**
+   * Get a template
+   */
+  getTemplate: {
+    params: {
+      name: string;
+    };
+    answer: TemplateEnvelope;
+  };
+  /**
+   * Create a template
+   */
+  createTemplate: {
+    body: CreateTemplateBody;
+    answer: TemplateEnvelope;
+  };
+  /**
+   * Change a template; what is not named stays
+   */
+  updateTemplate: {
+    params: {
+      name: string;
+    };
+    body?: UpdateTemplateBody;
+    answer: TemplateEnvelope;
+  };
+  /**
+   * Delete a template that no pool is made from
+   */
+  deleteTemplate: {
+    params: {
+      name: string;
+    };
+    answer: TemplateDeletion;
   };
   /**
    * Create a key for the caller
@@ -345,10 +656,284 @@ export interface Operations {
     answer: ApiKeyDeletion;
   };
   /**
+   * Have a key count on all worker clusters
+   */
+  promoteApiKey: {
+    params: {
+      /**
+       * `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone.
+       */
+      name: string;
+    };
+    answer: ApiKeyPromotion;
+  };
+  /**
+   * The same, with the name as two segments
+   */
+  promoteApiKeyByFullName: {
+    params: {
+      namespace: string;
+      shortName: string;
+    };
+    answer: ApiKeyPromotion;
+  };
+  /**
+   * What the caller may have, and has
+   */
+  getQuotas: {
+    answer: QuotaList;
+  };
+  /**
+   * What a user may have, and has
+   */
+  getQuotasOf: {
+    params: {
+      /**
+       * A DNS label.
+       */
+      team: string;
+      /**
+       * A DNS label.
+       */
+      user: string;
+    };
+    answer: QuotaList;
+  };
+  /**
+   * Change what a user may have; what is not named stays
+   */
+  setQuotasOf: {
+    params: {
+      /**
+       * A DNS label.
+       */
+      team: string;
+      /**
+       * A DNS label.
+       */
+      user: string;
+    };
+    body?: SetQuotasOfBody;
+    answer: QuotaList;
+  };
+  /**
+   * List the instance types that pools may name
+   */
+  listInstanceTypes: {
+    answer: InstanceTypeList;
+  };
+  /**
+   * List the volumes that the caller's sandboxes may mount
+   */
+  listVolumes: {
+    answer: VolumeList;
+  };
+  /**
+   * Which optional features this deployment has
+   */
+  getFeatureGates: {
+    answer: FeatureGates;
+  };
+  /**
+   * List the clusters there are
+   */
+  listClusters: {
+    answer: ClusterList;
+  };
+  /**
+   * Count everybody's sandboxes
+   */
+  getSandboxStatistics: {
+    answer: SandboxStatistics;
+  };
+  /**
+   * Who changed what lately, the newest first
+   */
+  listAudit: {
+    query?: {
+      /**
+       * How many to show.
+       */
+      limit?: number;
+      /**
+       * `nextCursor` of the answer before.
+       */
+      cursor?: string;
+      namespace?: string;
+      team?: string;
+      user?: string;
+      keyId?: string;
+      /**
+       * An operationId.
+       */
+      operation?: string;
+      /**
+       * By the status: below 400, below 500, above.
+       */
+      outcome?: 'done' | 'refused' | 'failed';
+    };
+    answer: AuditPage;
+  };
+  /**
    * Which replica leads which shard
    */
   getShards: {
     answer: ShardReport;
+  };
+  /**
+   * What waits in a replica
+   */
+  getQueues: {
+    query?: {
+      /**
+       * Of which replica: A name that `GET /debug/shards` shows. Left out: the one that answers.
+       */
+      replica?: string;
+    };
+    answer: QueuesReport;
+  };
+  /**
+   * How what runs the sandboxes of a replica stands
+   */
+  getDriver: {
+    query?: {
+      /**
+       * Of which replica: A name that `GET /debug/shards` shows. Left out: the one that answers.
+       */
+      replica?: string;
+    };
+    answer: DriverReport;
+  };
+  /**
+   * How the mirrors of a replica stand
+   */
+  getReflectors: {
+    query?: {
+      /**
+       * Of which replica: A name that `GET /debug/shards` shows. Left out: the one that answers.
+       */
+      replica?: string;
+    };
+    answer: ReflectorsReport;
+  };
+  /**
+   * List the actors: sandboxes, pools, env members, autoscaling groups
+   */
+  listActors: {
+    query?: {
+      /**
+       * Of this kind alone: `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       */
+      kind?: 'sandbox' | 'pool' | 'member' | 'group';
+      /**
+       * In this state, or inside it, such as `stopping` or `idle.available`.
+       */
+      state?: string;
+      /**
+       * Of this pool: its uid, `{namespace}/{name}`, or a name in the caller's namespace.
+       */
+      pool?: string;
+      /**
+       * How many to show.
+       */
+      limit?: number;
+      /**
+       * Where to go on: the `next` of an earlier page.
+       */
+      cursor?: string;
+    };
+    answer: ActorPage;
+  };
+  /**
+   * Look into one actor
+   */
+  getActor: {
+    params: {
+      /**
+       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       */
+      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      /**
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       */
+      key: string;
+    };
+    query?: {
+      /**
+       * Whose view: A name that `GET /debug/shards` shows. Left out: whoever leads the actor.
+       */
+      replica?: string;
+    };
+    answer: ActorReport;
+  };
+  /**
+   * Follow the transitions of one actor
+   */
+  followActor: {
+    params: {
+      /**
+       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       */
+      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      /**
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       */
+      key: string;
+    };
+    answer: ActorTransition;
+  };
+  /**
+   * Make one actor anew from its facts
+   */
+  rebuildActor: {
+    params: {
+      /**
+       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       */
+      kind: 'sandbox' | 'pool' | 'member' | 'group';
+      /**
+       * A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.
+       */
+      key: string;
+    };
+    query?: {
+      /**
+       * Whose view: A name that `GET /debug/shards` shows. Left out: whoever leads the actor.
+       */
+      replica?: string;
+    };
+    answer: ActorReport;
+  };
+  /**
+   * The state chart of a kind of actor, with how many stand in each state
+   */
+  getMachine: {
+    params: {
+      /**
+       * `sandbox`, `pool`, `member` (of an env) or `group` (an autoscaling group).
+       */
+      kind: 'sandbox' | 'pool' | 'member' | 'group';
+    };
+    query?: {
+      /**
+       * Left out: what `Accept` asks for, else JSON.
+       */
+      format?: 'json' | 'mermaid' | 'svg';
+    };
+    answer: MachineReport;
+  };
+  /**
+   * How much the answering replica logs
+   */
+  getLogLevel: {
+    answer: LogLevelReport;
+  };
+  /**
+   * Change how much the answering replica logs, for a while if told
+   */
+  setLogLevel: {
+    body: SetLogLevelBody;
+    answer: LogLevelReport;
   };
 }
 export interface Health {
@@ -378,6 +963,10 @@ export interface ClaimSandboxBody {
    * End it after so long without activity; `"0"`, `0` and null are never. Left out: what the template says.
    */
   idleTimeout?: string | 0 | null;
+  /**
+   * Wait for so long for an instance where none is idle, first come first served. Left out or 0: the answer comes at once.
+   */
+  waitTimeoutSeconds?: number;
 }
 export interface SandboxEnvelope {
   sandbox: Sandbox;
@@ -518,7 +1107,7 @@ export interface SandboxWithEndpoints {
    */
   user: string;
   /**
-   * Endpoint name to URL. Always empty: ports are not published yet.
+   * Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.
    */
   endpoints: {
     [k: string]: string;
@@ -698,25 +1287,251 @@ export interface CreatePoolBody {
    */
   name: string;
   /**
-   * Refused: not there yet.
+   * One of the templates; required where there is neither `template` nor `overrides.image`.
+   */
+  templateName?: string;
+  /**
+   * The `spec` of a template, instead of one by name, at most 256 KiB. Unknown fields are refused.
    */
   template?: {
-    [k: string]: unknown;
+    description?: string;
+    docs?: string;
+    poolSizing?: 'billed' | 'free';
+    defaults?: {
+      instanceType?: string;
+      multiplier?: number;
+    };
+    /**
+     * @minItems 1
+     * @maxItems 8
+     */
+    containers: {
+      name: string;
+      image: string;
+      /**
+       * @minItems 1
+       * @maxItems 64
+       */
+      command?: string[];
+      /**
+       * @maxItems 256
+       */
+      args?: string[];
+      /**
+       * @maxItems 128
+       */
+      env?: {
+        name: string;
+        value: string;
+      }[];
+      workingDir?: string;
+      resources?: {
+        requests?: {
+          cpu?: string;
+          memory?: string;
+        };
+        limits?: {
+          cpu?: string;
+          memory?: string;
+        };
+      };
+      /**
+       * @maxItems 16
+       */
+      ports?: {
+        name: string;
+        containerPort: number;
+      }[];
+      readinessProbe?: {
+        exec?: {
+          /**
+           * @minItems 1
+           * @maxItems 64
+           */
+          command: string[];
+        };
+        httpGet?: {
+          path?: string;
+          port?: number | string;
+          scheme?: 'HTTP' | 'HTTPS';
+          /**
+           * @maxItems 16
+           */
+          httpHeaders?: {
+            name: string;
+            value: string;
+          }[];
+        };
+        tcpSocket?: {
+          port?: number | string;
+        };
+        initialDelaySeconds?: number;
+        periodSeconds?: number;
+        timeoutSeconds?: number;
+        successThreshold?: number;
+        failureThreshold?: number;
+      };
+    }[];
+    startupTimeout?: string;
+    idleTimeout?: string;
+    maxLifetime?: string;
+    network?: 'none' | 'host';
+    /**
+     * @maxItems 16
+     */
+    endpoints?: {
+      name: string;
+      port: number | string;
+      scheme?: 'http' | 'https';
+      readinessProbe?: {
+        exec?: {
+          /**
+           * @minItems 1
+           * @maxItems 64
+           */
+          command: string[];
+        };
+        httpGet?: {
+          path?: string;
+          port?: number | string;
+          scheme?: 'HTTP' | 'HTTPS';
+          /**
+           * @maxItems 16
+           */
+          httpHeaders?: {
+            name: string;
+            value: string;
+          }[];
+        };
+        tcpSocket?: {
+          port?: number | string;
+        };
+        initialDelaySeconds?: number;
+        periodSeconds?: number;
+        timeoutSeconds?: number;
+        successThreshold?: number;
+        failureThreshold?: number;
+      };
+    }[];
   };
   /**
-   * Refused: not there yet.
+   * One of `GET /instancetypes`: the size of the first container.
+   */
+  instanceType?: string;
+  /**
+   * Of the instance type; at most its `maxMultiplier`.
+   */
+  multiplier?: number;
+  /**
+   * Of the first container; counts before all else that says it.
+   */
+  cpu?: string;
+  /**
+   * Of the first container; counts before all else that says it.
+   */
+  memory?: string;
+  /**
+   * Of the first container; counts before the instance type.
+   */
+  inlineResources?: {
+    requests?: {
+      cpu?: string;
+      memory?: string;
+    };
+    limits?: {
+      cpu?: string;
+      memory?: string;
+    };
+  };
+  /**
+   * What differs from the template.
    */
   overrides?: {
-    [k: string]: unknown;
+    /**
+     * Instead of the template's, of the first container.
+     */
+    image?: string;
+    /**
+     * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+     */
+    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+    defaultStartupTimeout?: string;
+    /**
+     * Of sandboxes whose claim names none.
+     */
+    defaultIdleTimeout?: string;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean;
+    /**
+     * `enabled: false`: endpoints are not published.
+     */
+    gateway?: {
+      enabled?: boolean;
+    };
+    /**
+     * `verbose: true`: what Sandpool runs inside says more.
+     */
+    envd?: {
+      verbose?: boolean;
+    };
+    /**
+     * Mounted into every container.
+     *
+     * @maxItems 16
+     */
+    volumes?: {
+      /**
+       * One of `GET /volumes`.
+       */
+      claimName: string;
+      /**
+       * Where it stands inside.
+       */
+      mountPath: string;
+      /**
+       * A folder of it instead of the whole.
+       */
+      subPath?: string;
+      readOnly?: boolean;
+    }[];
+    /**
+     * Write-only; replaces what was given before.
+     */
+    imagePullSecret?: {
+      /**
+       * @maxItems 16
+       */
+      registries: {
+        registry: string;
+        username: string;
+        password: string;
+      }[];
+    };
   };
   /**
-   * One of the daemon's templates.
-   */
-  templateName: string;
-  /**
-   * See what replicas counts.
+   * See what replicas counts. Of a new pool 1, or what the bounds have nearest to it.
    */
   replicas?: number;
+  /**
+   * Bounds of `replicas`.
+   */
+  minReplicas?: number;
+  /**
+   * Bounds of `replicas`.
+   */
+  maxReplicas?: number;
+  updateStrategy?: {
+    /**
+     * Whether changes reach idle instances by themselves; else they wait for sync-template.
+     */
+    autoUpdate?: boolean;
+    /**
+     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+     */
+    maxUnavailable?: string;
+  };
   /**
    * At most 64. Data, never interpreted.
    */
@@ -736,7 +1551,7 @@ export interface PoolEnvelope {
 /**
  * The counts are exact. Phase: `Pending` not yet full since the daemon started · `Ready` all there · `Scaling` instances start
  * or go · `Degraded` some are unavailable, or starts keep failing while something is usable · `Failed` starts keep failing and
- * nothing is usable · `Deleting`. `Updating` is not used yet.
+ * nothing is usable · `Updating` unclaimed instances of older revisions are replaced, within `maxUnavailable` · `Deleting`.
  */
 export interface Pool {
   name: string;
@@ -758,9 +1573,9 @@ export interface Pool {
    */
   user: string;
   /**
-   * The template's version when the pool was made.
+   * Of the template that new instances are started from; left out where that is inline.
    */
-  templateVersion: string;
+  templateVersion?: string;
   createdAt: string;
   labels: {
     [k: string]: string;
@@ -771,11 +1586,240 @@ export interface Pool {
   annotations: {
     [k: string]: string;
   };
+  /**
+   * What its owner asked for, as it was asked.
+   */
   spec: {
     /**
      * How many there should be.
      */
     replicas: number;
+    minReplicas?: number;
+    maxReplicas?: number;
+    /**
+     * Left out where it is the default: `autoUpdate`, and 25%.
+     */
+    updateStrategy?: {
+      /**
+       * Whether changes reach idle instances by themselves; else they wait for sync-template.
+       */
+      autoUpdate: boolean;
+      /**
+       * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+       */
+      maxUnavailable: string;
+    };
+    /**
+     * The version of it that a member of a pinned env is started from.
+     */
+    templateVersion?: string;
+    /**
+     * The `spec` of a template, instead of one by name, at most 256 KiB. Unknown fields are refused.
+     */
+    template?: {
+      description?: string;
+      docs?: string;
+      poolSizing?: 'billed' | 'free';
+      defaults?: {
+        instanceType?: string;
+        multiplier?: number;
+      };
+      /**
+       * @minItems 1
+       * @maxItems 8
+       */
+      containers: {
+        name: string;
+        image: string;
+        /**
+         * @minItems 1
+         * @maxItems 64
+         */
+        command?: string[];
+        /**
+         * @maxItems 256
+         */
+        args?: string[];
+        /**
+         * @maxItems 128
+         */
+        env?: {
+          name: string;
+          value: string;
+        }[];
+        workingDir?: string;
+        resources?: {
+          requests?: {
+            cpu?: string;
+            memory?: string;
+          };
+          limits?: {
+            cpu?: string;
+            memory?: string;
+          };
+        };
+        /**
+         * @maxItems 16
+         */
+        ports?: {
+          name: string;
+          containerPort: number;
+        }[];
+        readinessProbe?: {
+          exec?: {
+            /**
+             * @minItems 1
+             * @maxItems 64
+             */
+            command: string[];
+          };
+          httpGet?: {
+            path?: string;
+            port?: number | string;
+            scheme?: 'HTTP' | 'HTTPS';
+            /**
+             * @maxItems 16
+             */
+            httpHeaders?: {
+              name: string;
+              value: string;
+            }[];
+          };
+          tcpSocket?: {
+            port?: number | string;
+          };
+          initialDelaySeconds?: number;
+          periodSeconds?: number;
+          timeoutSeconds?: number;
+          successThreshold?: number;
+          failureThreshold?: number;
+        };
+      }[];
+      startupTimeout?: string;
+      idleTimeout?: string;
+      maxLifetime?: string;
+      network?: 'none' | 'host';
+      /**
+       * @maxItems 16
+       */
+      endpoints?: {
+        name: string;
+        port: number | string;
+        scheme?: 'http' | 'https';
+        readinessProbe?: {
+          exec?: {
+            /**
+             * @minItems 1
+             * @maxItems 64
+             */
+            command: string[];
+          };
+          httpGet?: {
+            path?: string;
+            port?: number | string;
+            scheme?: 'HTTP' | 'HTTPS';
+            /**
+             * @maxItems 16
+             */
+            httpHeaders?: {
+              name: string;
+              value: string;
+            }[];
+          };
+          tcpSocket?: {
+            port?: number | string;
+          };
+          initialDelaySeconds?: number;
+          periodSeconds?: number;
+          timeoutSeconds?: number;
+          successThreshold?: number;
+          failureThreshold?: number;
+        };
+      }[];
+    };
+    /**
+     * One of `GET /instancetypes`: the size of the first container.
+     */
+    instanceType?: string;
+    /**
+     * Of the instance type; at most its `maxMultiplier`.
+     */
+    multiplier?: number;
+    /**
+     * Of the first container; counts before all else that says it.
+     */
+    cpu?: string;
+    /**
+     * Of the first container; counts before all else that says it.
+     */
+    memory?: string;
+    /**
+     * Of the first container; counts before the instance type.
+     */
+    inlineResources?: {
+      requests?: {
+        cpu?: string;
+        memory?: string;
+      };
+      limits?: {
+        cpu?: string;
+        memory?: string;
+      };
+    };
+    /**
+     * What differs from the template.
+     */
+    overrides?: {
+      /**
+       * Instead of the template's, of the first container.
+       */
+      image?: string;
+      /**
+       * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+       */
+      podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+      defaultStartupTimeout?: string;
+      /**
+       * Of sandboxes whose claim names none.
+       */
+      defaultIdleTimeout?: string;
+      /**
+       * Answered; not heeded in requests.
+       */
+      imagePullSecretConfigured?: boolean;
+      /**
+       * `enabled: false`: endpoints are not published.
+       */
+      gateway?: {
+        enabled?: boolean;
+      };
+      /**
+       * `verbose: true`: what Sandpool runs inside says more.
+       */
+      envd?: {
+        verbose?: boolean;
+      };
+      /**
+       * Mounted into every container.
+       *
+       * @maxItems 16
+       */
+      volumes?: {
+        /**
+         * One of `GET /volumes`.
+         */
+        claimName: string;
+        /**
+         * Where it stands inside.
+         */
+        mountPath: string;
+        /**
+         * A folder of it instead of the whole.
+         */
+        subPath?: string;
+        readOnly?: boolean;
+      }[];
+    };
   };
   status: {
     phase: 'Pending' | 'Ready' | 'Scaling' | 'Updating' | 'Degraded' | 'Deleting' | 'Failed';
@@ -797,7 +1841,43 @@ export interface Pool {
      * Unclaimed ones that died, until they are cleared away.
      */
     failedReplicas: number;
+    /**
+     * Of what new instances are started from: instances of one revision are alike.
+     */
+    updateRevision: string;
+    /**
+     * Those of that revision: starting, idle, unavailable or running.
+     */
+    updatedReplicas: number;
+    /**
+     * Unclaimed ones of older revisions, which a rollout replaces.
+     */
+    outdatedReplicas: number;
+    /**
+     * Of the template that the pool was made of last, or could not be made of: then `TemplateResolved` says why. Left out where that is inline.
+     */
+    observedTemplateVersion?: string;
+    conditions: PoolCondition[];
   };
+}
+/**
+ * `Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.
+ */
+export interface PoolCondition {
+  type: 'Progressing' | 'Degraded' | 'TemplateResolved';
+  status: 'True' | 'False';
+  /**
+   * A word in CamelCase.
+   */
+  reason: string;
+  /**
+   * Empty where there is nothing to say.
+   */
+  message: string;
+  /**
+   * When the status last changed.
+   */
+  lastTransitionTime: string;
 }
 export interface PoolPage {
   items: Pool[];
@@ -815,24 +1895,1617 @@ export interface PoolPage {
   offset: number;
 }
 export interface UpdatePoolBody {
-  replicas?: number;
   /**
-   * Refused: not there yet.
+   * One of the templates; required where there is neither `template` nor `overrides.image`.
+   */
+  templateName?: string;
+  /**
+   * The `spec` of a template, instead of one by name, at most 256 KiB. Unknown fields are refused.
    */
   template?: {
-    [k: string]: unknown;
+    description?: string;
+    docs?: string;
+    poolSizing?: 'billed' | 'free';
+    defaults?: {
+      instanceType?: string;
+      multiplier?: number;
+    };
+    /**
+     * @minItems 1
+     * @maxItems 8
+     */
+    containers: {
+      name: string;
+      image: string;
+      /**
+       * @minItems 1
+       * @maxItems 64
+       */
+      command?: string[];
+      /**
+       * @maxItems 256
+       */
+      args?: string[];
+      /**
+       * @maxItems 128
+       */
+      env?: {
+        name: string;
+        value: string;
+      }[];
+      workingDir?: string;
+      resources?: {
+        requests?: {
+          cpu?: string;
+          memory?: string;
+        };
+        limits?: {
+          cpu?: string;
+          memory?: string;
+        };
+      };
+      /**
+       * @maxItems 16
+       */
+      ports?: {
+        name: string;
+        containerPort: number;
+      }[];
+      readinessProbe?: {
+        exec?: {
+          /**
+           * @minItems 1
+           * @maxItems 64
+           */
+          command: string[];
+        };
+        httpGet?: {
+          path?: string;
+          port?: number | string;
+          scheme?: 'HTTP' | 'HTTPS';
+          /**
+           * @maxItems 16
+           */
+          httpHeaders?: {
+            name: string;
+            value: string;
+          }[];
+        };
+        tcpSocket?: {
+          port?: number | string;
+        };
+        initialDelaySeconds?: number;
+        periodSeconds?: number;
+        timeoutSeconds?: number;
+        successThreshold?: number;
+        failureThreshold?: number;
+      };
+    }[];
+    startupTimeout?: string;
+    idleTimeout?: string;
+    maxLifetime?: string;
+    network?: 'none' | 'host';
+    /**
+     * @maxItems 16
+     */
+    endpoints?: {
+      name: string;
+      port: number | string;
+      scheme?: 'http' | 'https';
+      readinessProbe?: {
+        exec?: {
+          /**
+           * @minItems 1
+           * @maxItems 64
+           */
+          command: string[];
+        };
+        httpGet?: {
+          path?: string;
+          port?: number | string;
+          scheme?: 'HTTP' | 'HTTPS';
+          /**
+           * @maxItems 16
+           */
+          httpHeaders?: {
+            name: string;
+            value: string;
+          }[];
+        };
+        tcpSocket?: {
+          port?: number | string;
+        };
+        initialDelaySeconds?: number;
+        periodSeconds?: number;
+        timeoutSeconds?: number;
+        successThreshold?: number;
+        failureThreshold?: number;
+      };
+    }[];
   };
   /**
-   * Refused: not there yet.
+   * One of `GET /instancetypes`: the size of the first container.
+   */
+  instanceType?: string;
+  /**
+   * Of the instance type; at most its `maxMultiplier`.
+   */
+  multiplier?: number;
+  /**
+   * Of the first container; counts before all else that says it.
+   */
+  cpu?: string;
+  /**
+   * Of the first container; counts before all else that says it.
+   */
+  memory?: string;
+  /**
+   * Of the first container; counts before the instance type.
+   */
+  inlineResources?: {
+    requests?: {
+      cpu?: string;
+      memory?: string;
+    };
+    limits?: {
+      cpu?: string;
+      memory?: string;
+    };
+  };
+  /**
+   * What differs from the template.
    */
   overrides?: {
-    [k: string]: unknown;
+    /**
+     * Instead of the template's, of the first container.
+     */
+    image?: string;
+    /**
+     * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+     */
+    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+    defaultStartupTimeout?: string;
+    /**
+     * Of sandboxes whose claim names none.
+     */
+    defaultIdleTimeout?: string;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean;
+    /**
+     * `enabled: false`: endpoints are not published.
+     */
+    gateway?: {
+      enabled?: boolean;
+    };
+    /**
+     * `verbose: true`: what Sandpool runs inside says more.
+     */
+    envd?: {
+      verbose?: boolean;
+    };
+    /**
+     * Mounted into every container.
+     *
+     * @maxItems 16
+     */
+    volumes?: {
+      /**
+       * One of `GET /volumes`.
+       */
+      claimName: string;
+      /**
+       * Where it stands inside.
+       */
+      mountPath: string;
+      /**
+       * A folder of it instead of the whole.
+       */
+      subPath?: string;
+      readOnly?: boolean;
+    }[];
+    /**
+     * Write-only; replaces what was given before.
+     */
+    imagePullSecret?: {
+      /**
+       * @maxItems 16
+       */
+      registries: {
+        registry: string;
+        username: string;
+        password: string;
+      }[];
+    };
+  };
+  /**
+   * See what replicas counts. Of a new pool 1, or what the bounds have nearest to it.
+   */
+  replicas?: number;
+  /**
+   * Bounds of `replicas`.
+   */
+  minReplicas?: number;
+  /**
+   * Bounds of `replicas`.
+   */
+  maxReplicas?: number;
+  updateStrategy?: {
+    /**
+     * Whether changes reach idle instances by themselves; else they wait for sync-template.
+     */
+    autoUpdate?: boolean;
+    /**
+     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+     */
+    maxUnavailable?: string;
+  };
+  /**
+   * Instead of those there are. At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * Instead of those there are. At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
   };
 }
 export interface PoolDeletion {
   name: string;
   namespace: string;
   status: 'Deleting';
+}
+export interface PoolSyncPreview {
+  /**
+   * What instances would be started from.
+   */
+  specYaml: string;
+  /**
+   * The template's; of an inline template a hash of what would be applied.
+   */
+  version: string;
+}
+export interface CreateEnvBody {
+  /**
+   * A DNS label.
+   */
+  name: string;
+  mode?: 'WarmPool';
+  templateRef: {
+    /**
+     * One of the templates.
+     */
+    name: string;
+    /**
+     * Pins the env to this version; left out it follows the template.
+     */
+    version?: string;
+  };
+  /**
+   * What differs from the template.
+   */
+  overrides?: {
+    /**
+     * Instead of the template's, of the first container.
+     */
+    image?: string;
+    /**
+     * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+     */
+    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+    defaultStartupTimeout?: string;
+    /**
+     * Of sandboxes whose claim names none.
+     */
+    defaultIdleTimeout?: string;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean;
+    /**
+     * `enabled: false`: endpoints are not published.
+     */
+    gateway?: {
+      enabled?: boolean;
+    };
+    /**
+     * `verbose: true`: what Sandpool runs inside says more.
+     */
+    envd?: {
+      verbose?: boolean;
+    };
+    /**
+     * Mounted into every container.
+     *
+     * @maxItems 16
+     */
+    volumes?: {
+      /**
+       * One of `GET /volumes`.
+       */
+      claimName: string;
+      /**
+       * Where it stands inside.
+       */
+      mountPath: string;
+      /**
+       * A folder of it instead of the whole.
+       */
+      subPath?: string;
+      readOnly?: boolean;
+    }[];
+    /**
+     * Of the members that say nothing of it themselves.
+     */
+    updateStrategy?: {
+      /**
+       * Whether changes reach idle instances by themselves; else they wait for sync-template.
+       */
+      autoUpdate?: boolean;
+      /**
+       * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+       */
+      maxUnavailable?: string;
+    };
+    /**
+     * Write-only; replaces what was given before.
+     */
+    imagePullSecret?: {
+      /**
+       * @maxItems 16
+       */
+      registries: {
+        registry: string;
+        username: string;
+        password: string;
+      }[];
+    };
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
+  };
+  /**
+   * For people, at length; as Markdown, if they like.
+   */
+  envDocs?: string;
+}
+export interface EnvEnvelope {
+  env: Env;
+  editable: EnvEditable;
+}
+/**
+ * Counted when it is read.
+ */
+export interface Env {
+  name: string;
+  namespace: string;
+  labels: {
+    [k: string]: string;
+  };
+  team: string;
+  user: string;
+  createdAt: string;
+  envDocs?: string;
+  /**
+   * The template's.
+   */
+  poolSizing?: 'billed' | 'free';
+  spec: {
+    templateRef: {
+      /**
+       * One of the templates.
+       */
+      name: string;
+      /**
+       * Pins the env to this version; left out it follows the template.
+       */
+      version?: string;
+    };
+    mode: 'WarmPool';
+    /**
+     * The template's: the size of members that name none.
+     */
+    defaults: {
+      instanceType?: string;
+      multiplier?: number;
+    };
+    clusters: {
+      clusterID: string;
+      members: {
+        name: string;
+        config: {
+          /**
+           * At most 64. Data, never interpreted.
+           */
+          labels?: {
+            [k: string]: string;
+          };
+          /**
+           * At most 64. Data, never interpreted.
+           */
+          annotations?: {
+            [k: string]: string;
+          };
+          /**
+           * One of `GET /instancetypes`: the size of the first container.
+           */
+          instanceType?: string;
+          /**
+           * Of the instance type; at most its `maxMultiplier`.
+           */
+          multiplier?: number;
+          /**
+           * Of the first container; counts before the instance type.
+           */
+          inlineResources?: {
+            requests?: {
+              cpu?: string;
+              memory?: string;
+            };
+            limits?: {
+              cpu?: string;
+              memory?: string;
+            };
+          };
+          /**
+           * The autoscaling group that sizes it; of a new member a group of its own name where it is left out.
+           */
+          scalingGroup?: string;
+          /**
+           * The member's own bounds, beside those of its group.
+           */
+          minReplicas?: number;
+          /**
+           * The member's own bounds, beside those of its group.
+           */
+          maxReplicas?: number;
+          /**
+           * Of the members of a group the higher one grows first and shrinks last; 0 where unset.
+           */
+          priority?: number;
+          /**
+           * The higher one grows first; `priority` where unset.
+           */
+          scaleUpPriority?: number;
+          /**
+           * The higher one shrinks first; minus `priority` where unset.
+           */
+          scaleDownPriority?: number;
+          /**
+           * Counts before that of the env's overrides.
+           */
+          updateStrategy?: {
+            /**
+             * Whether changes reach idle instances by themselves; else they wait for sync-template.
+             */
+            autoUpdate?: boolean;
+            /**
+             * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+             */
+            maxUnavailable?: string;
+          };
+        };
+      }[];
+    }[];
+    autoscaling: {
+      groups: AutoscalingGroup[];
+    };
+    overrides: {
+      /**
+       * Instead of the template's, of the first container.
+       */
+      image?: string;
+      /**
+       * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+       */
+      podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+      defaultStartupTimeout?: string;
+      /**
+       * Of sandboxes whose claim names none.
+       */
+      defaultIdleTimeout?: string;
+      /**
+       * Answered; not heeded in requests.
+       */
+      imagePullSecretConfigured?: boolean;
+      /**
+       * `enabled: false`: endpoints are not published.
+       */
+      gateway?: {
+        enabled?: boolean;
+      };
+      /**
+       * `verbose: true`: what Sandpool runs inside says more.
+       */
+      envd?: {
+        verbose?: boolean;
+      };
+      /**
+       * Mounted into every container.
+       *
+       * @maxItems 16
+       */
+      volumes?: {
+        /**
+         * One of `GET /volumes`.
+         */
+        claimName: string;
+        /**
+         * Where it stands inside.
+         */
+        mountPath: string;
+        /**
+         * A folder of it instead of the whole.
+         */
+        subPath?: string;
+        readOnly?: boolean;
+      }[];
+      /**
+       * Of the members that say nothing of it themselves.
+       */
+      updateStrategy?: {
+        /**
+         * Whether changes reach idle instances by themselves; else they wait for sync-template.
+         */
+        autoUpdate?: boolean;
+        /**
+         * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+         */
+        maxUnavailable?: string;
+      };
+    };
+  };
+  status: {
+    conditions: EnvCondition[];
+    clusters: {
+      clusterID: string;
+      isLocal: boolean;
+      /**
+       * When it was so.
+       */
+      lastSnapshotTime: string;
+      observedMembers: ObservedMember[];
+    }[];
+    scalingGroups: {
+      name: string;
+      totalIdle: number;
+      totalRunning: number;
+      totalDesired: number;
+    }[];
+    memberCount: number;
+    desiredReplicas: number;
+    runningReplicas: number;
+    idleReplicas: number;
+  };
+}
+export interface AutoscalingGroup {
+  name: string;
+  /**
+   * Off: its members keep their size, and their pools' `replicas` are yours.
+   */
+  enabled: boolean;
+  /**
+   * Over all its members together.
+   */
+  minReplicas: number;
+  /**
+   * Over all its members together.
+   */
+  maxReplicas: number;
+  scaleUpPolicy: {
+    /**
+     * How eagerly it grows.
+     */
+    mode: 'Conservative' | 'Moderate' | 'Aggressive';
+    /**
+     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     */
+    cooldownSeconds: number;
+    /**
+     * How long too few must have been idle.
+     */
+    idleThresholdSeconds: number;
+    /**
+     * With nothing idle it grows where a claim came in this time; 0: always.
+     */
+    idleZeroQuietWindowSeconds: number;
+    /**
+     * For how long a member that could not grow is left out.
+     */
+    saturationCooldownSeconds: number;
+  };
+  scaleDownPolicy: {
+    /**
+     * What stayed idle for so long is surplus; 0: it never scales down.
+     */
+    idleTimeoutSeconds: number;
+    /**
+     * It goes down to the highest size that it wanted in this time.
+     */
+    stabilizationSeconds: number;
+    /**
+     * No scale-down so soon after a scale-up, and no instance younger than this goes.
+     */
+    protectionWindowSeconds: number;
+  };
+}
+export interface EnvCondition {
+  type: 'Ready' | 'TemplateResolved' | 'MembersSynced' | 'QuotaOk' | 'Progressing' | 'ScalingLimited';
+  status: 'True' | 'False';
+  /**
+   * A word in CamelCase.
+   */
+  reason: string;
+  message: string;
+  /**
+   * When the status last changed.
+   */
+  lastTransitionTime: string;
+}
+export interface ObservedMember {
+  name: string;
+  instanceType?: string;
+  multiplier?: number;
+  state: 'Pending' | 'Active' | 'Saturated' | 'Draining' | 'Unreachable' | 'Error';
+  idleCount: number;
+  runningCount: number;
+  desiredReplicas: number;
+  /**
+   * Starting, idle, unavailable and running.
+   */
+  currentReplicas: number;
+  scalingGroup?: string;
+  autoscalingEnabled: boolean;
+  templateVersion?: string;
+  /**
+   * Claims that wait, and users refused for want of an idle instance and not served since.
+   */
+  pendingRequests: number;
+  /**
+   * It can't grow until then.
+   */
+  saturatedUntil?: string;
+  /**
+   * By how much it may grow.
+   */
+  scaleUpHeadroom: number;
+  updateRevision?: string;
+  updatedReplicas: number;
+}
+/**
+ * What PUT takes: to be changed and given back.
+ */
+export interface EnvEditable {
+  name: string;
+  templateRef: {
+    /**
+     * One of the templates.
+     */
+    name: string;
+    /**
+     * Pins the env to this version; left out it follows the template.
+     */
+    version?: string;
+  };
+  mode: 'WarmPool';
+  overrides: {
+    /**
+     * Instead of the template's, of the first container.
+     */
+    image?: string;
+    /**
+     * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+     */
+    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+    defaultStartupTimeout?: string;
+    /**
+     * Of sandboxes whose claim names none.
+     */
+    defaultIdleTimeout?: string;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean;
+    /**
+     * `enabled: false`: endpoints are not published.
+     */
+    gateway?: {
+      enabled?: boolean;
+    };
+    /**
+     * `verbose: true`: what Sandpool runs inside says more.
+     */
+    envd?: {
+      verbose?: boolean;
+    };
+    /**
+     * Mounted into every container.
+     *
+     * @maxItems 16
+     */
+    volumes?: {
+      /**
+       * One of `GET /volumes`.
+       */
+      claimName: string;
+      /**
+       * Where it stands inside.
+       */
+      mountPath: string;
+      /**
+       * A folder of it instead of the whole.
+       */
+      subPath?: string;
+      readOnly?: boolean;
+    }[];
+    /**
+     * Of the members that say nothing of it themselves.
+     */
+    updateStrategy?: {
+      /**
+       * Whether changes reach idle instances by themselves; else they wait for sync-template.
+       */
+      autoUpdate?: boolean;
+      /**
+       * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+       */
+      maxUnavailable?: string;
+    };
+  };
+  labels: {
+    [k: string]: string;
+  };
+  annotations: {
+    [k: string]: string;
+  };
+}
+export interface EnvPage {
+  items: Env[];
+  /**
+   * How many there are in all, exactly.
+   */
+  total: number;
+  /**
+   * As asked.
+   */
+  limit: number;
+  /**
+   * As asked.
+   */
+  offset: number;
+}
+export interface ReplaceEnvBody {
+  /**
+   * Must be what it is.
+   */
+  name?: string;
+  /**
+   * Must be what it is.
+   */
+  mode?: 'WarmPool';
+  templateRef: {
+    /**
+     * One of the templates.
+     */
+    name: string;
+    /**
+     * Pins the env to this version; left out it follows the template.
+     */
+    version?: string;
+  };
+  /**
+   * What differs from the template.
+   */
+  overrides?: {
+    /**
+     * Instead of the template's, of the first container.
+     */
+    image?: string;
+    /**
+     * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+     */
+    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+    defaultStartupTimeout?: string;
+    /**
+     * Of sandboxes whose claim names none.
+     */
+    defaultIdleTimeout?: string;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean;
+    /**
+     * `enabled: false`: endpoints are not published.
+     */
+    gateway?: {
+      enabled?: boolean;
+    };
+    /**
+     * `verbose: true`: what Sandpool runs inside says more.
+     */
+    envd?: {
+      verbose?: boolean;
+    };
+    /**
+     * Mounted into every container.
+     *
+     * @maxItems 16
+     */
+    volumes?: {
+      /**
+       * One of `GET /volumes`.
+       */
+      claimName: string;
+      /**
+       * Where it stands inside.
+       */
+      mountPath: string;
+      /**
+       * A folder of it instead of the whole.
+       */
+      subPath?: string;
+      readOnly?: boolean;
+    }[];
+    /**
+     * Of the members that say nothing of it themselves.
+     */
+    updateStrategy?: {
+      /**
+       * Whether changes reach idle instances by themselves; else they wait for sync-template.
+       */
+      autoUpdate?: boolean;
+      /**
+       * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+       */
+      maxUnavailable?: string;
+    };
+    /**
+     * Write-only; replaces what was given before.
+     */
+    imagePullSecret?: {
+      /**
+       * @maxItems 16
+       */
+      registries: {
+        registry: string;
+        username: string;
+        password: string;
+      }[];
+    };
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
+  };
+}
+export interface PatchEnvBody {
+  overrides?: {
+    image?: string | null;
+    podCreationImagePolicy?: ('PoolDefaultImage' | 'EnvOverrideImage') | null;
+    defaultStartupTimeout?: string | null;
+    defaultIdleTimeout?: string | null;
+    gateway?: {
+      enabled?: boolean | null;
+    } | null;
+    envd?: {
+      verbose?: boolean | null;
+    } | null;
+    volumes?:
+      | {
+          /**
+           * One of `GET /volumes`.
+           */
+          claimName: string;
+          /**
+           * Where it stands inside.
+           */
+          mountPath: string;
+          /**
+           * A folder of it instead of the whole.
+           */
+          subPath?: string;
+          readOnly?: boolean;
+        }[]
+      | null;
+    updateStrategy?: {
+      autoUpdate?: boolean | null;
+      maxUnavailable?: string | null;
+    } | null;
+    /**
+     * Answered; not heeded in requests.
+     */
+    imagePullSecretConfigured?: boolean | null;
+    /**
+     * Write-only; null removes what was given before.
+     */
+    imagePullSecret?: {
+      /**
+       * @maxItems 16
+       */
+      registries: {
+        registry: string;
+        username: string;
+        password: string;
+      }[];
+    } | null;
+  } | null;
+  labels?: {
+    [k: string]: string | null;
+  } | null;
+  annotations?: {
+    [k: string]: string | null;
+  } | null;
+  envDocs?: string | null;
+}
+export interface EnvDeletion {
+  name: string;
+  namespace: string;
+  status: 'Deleting';
+}
+export interface NarrowEnvEnvelope {
+  env: NarrowEnv;
+}
+/**
+ * An env in an older, narrower shape.
+ */
+export interface NarrowEnv {
+  name: string;
+  namespace: string;
+  labels: {
+    [k: string]: string;
+  };
+  team: string;
+  user: string;
+  createdAt: string;
+  envDocs?: string;
+  /**
+   * The template's.
+   */
+  poolSizing?: 'billed' | 'free';
+  spec: {
+    templateRef: {
+      /**
+       * One of the templates.
+       */
+      name: string;
+      /**
+       * Pins the env to this version; left out it follows the template.
+       */
+      version?: string;
+    };
+    mode: 'WarmPool';
+    /**
+     * The template's: the size of members that name none.
+     */
+    defaults: {
+      instanceType?: string;
+      multiplier?: number;
+    };
+    clusters: {
+      clusterID: string;
+      members: {
+        name: string;
+        config: {
+          /**
+           * At most 64. Data, never interpreted.
+           */
+          labels?: {
+            [k: string]: string;
+          };
+          /**
+           * At most 64. Data, never interpreted.
+           */
+          annotations?: {
+            [k: string]: string;
+          };
+          /**
+           * One of `GET /instancetypes`: the size of the first container.
+           */
+          instanceType?: string;
+          /**
+           * Of the instance type; at most its `maxMultiplier`.
+           */
+          multiplier?: number;
+          /**
+           * Of the first container; counts before the instance type.
+           */
+          inlineResources?: {
+            requests?: {
+              cpu?: string;
+              memory?: string;
+            };
+            limits?: {
+              cpu?: string;
+              memory?: string;
+            };
+          };
+          /**
+           * The autoscaling group that sizes it; of a new member a group of its own name where it is left out.
+           */
+          scalingGroup?: string;
+          /**
+           * The member's own bounds, beside those of its group.
+           */
+          minReplicas?: number;
+          /**
+           * The member's own bounds, beside those of its group.
+           */
+          maxReplicas?: number;
+          /**
+           * Of the members of a group the higher one grows first and shrinks last; 0 where unset.
+           */
+          priority?: number;
+          /**
+           * The higher one grows first; `priority` where unset.
+           */
+          scaleUpPriority?: number;
+          /**
+           * The higher one shrinks first; minus `priority` where unset.
+           */
+          scaleDownPriority?: number;
+        };
+      }[];
+    }[];
+    autoscaling: {
+      groups: AutoscalingGroup[];
+    };
+    overrides: {
+      /**
+       * Instead of the template's, of the first container.
+       */
+      image?: string;
+      /**
+       * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
+       */
+      podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
+      defaultStartupTimeout?: string;
+      /**
+       * Of sandboxes whose claim names none.
+       */
+      defaultIdleTimeout?: string;
+      /**
+       * Answered; not heeded in requests.
+       */
+      imagePullSecretConfigured?: boolean;
+    };
+  };
+  status: {
+    conditions: EnvCondition[];
+    clusters: {
+      clusterID: string;
+      isLocal: boolean;
+      /**
+       * When it was so.
+       */
+      lastSnapshotTime: string;
+      observedMembers: NarrowObservedMember[];
+    }[];
+    scalingGroups: {
+      name: string;
+      totalIdle: number;
+      totalRunning: number;
+      totalDesired: number;
+    }[];
+    memberCount: number;
+    desiredReplicas: number;
+    runningReplicas: number;
+    idleReplicas: number;
+  };
+}
+export interface NarrowObservedMember {
+  name: string;
+  instanceType?: string;
+  multiplier?: number;
+  state: 'Pending' | 'Active' | 'Saturated' | 'Draining' | 'Unreachable' | 'Error';
+  idleCount: number;
+  runningCount: number;
+  desiredReplicas: number;
+  /**
+   * Starting, idle, unavailable and running.
+   */
+  currentReplicas: number;
+  scalingGroup?: string;
+  autoscalingEnabled: boolean;
+  templateVersion?: string;
+}
+export interface AddMemberBody {
+  /**
+   * Of the member and its pool; generated where it is left out.
+   */
+  name?: string;
+  /**
+   * One of `GET /clusters`; the local one where it is left out.
+   */
+  clusterID?: string;
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
+  };
+  /**
+   * One of `GET /instancetypes`: the size of the first container.
+   */
+  instanceType?: string;
+  /**
+   * Of the instance type; at most its `maxMultiplier`.
+   */
+  multiplier?: number;
+  /**
+   * Of the first container; counts before the instance type.
+   */
+  inlineResources?: {
+    requests?: {
+      cpu?: string;
+      memory?: string;
+    };
+    limits?: {
+      cpu?: string;
+      memory?: string;
+    };
+  };
+  /**
+   * The autoscaling group that sizes it; of a new member a group of its own name where it is left out.
+   */
+  scalingGroup?: string;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  minReplicas?: number;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  maxReplicas?: number;
+  /**
+   * Of the members of a group the higher one grows first and shrinks last; 0 where unset.
+   */
+  priority?: number;
+  /**
+   * The higher one grows first; `priority` where unset.
+   */
+  scaleUpPriority?: number;
+  /**
+   * The higher one shrinks first; minus `priority` where unset.
+   */
+  scaleDownPriority?: number;
+  /**
+   * Counts before that of the env's overrides.
+   */
+  updateStrategy?: {
+    /**
+     * Whether changes reach idle instances by themselves; else they wait for sync-template.
+     */
+    autoUpdate?: boolean;
+    /**
+     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+     */
+    maxUnavailable?: string;
+  };
+  /**
+   * What its pool is made with; of a new member 1, or what its bounds have nearest to it.
+   */
+  replicas?: number;
+}
+export interface MemberEnvelope {
+  template: Pool;
+  editable: EditableMember;
+}
+export interface EditableMember {
+  name: string;
+  clusterID: string;
+  replicas: number;
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
+  };
+  /**
+   * One of `GET /instancetypes`: the size of the first container.
+   */
+  instanceType?: string;
+  /**
+   * Of the instance type; at most its `maxMultiplier`.
+   */
+  multiplier?: number;
+  /**
+   * Of the first container; counts before the instance type.
+   */
+  inlineResources?: {
+    requests?: {
+      cpu?: string;
+      memory?: string;
+    };
+    limits?: {
+      cpu?: string;
+      memory?: string;
+    };
+  };
+  /**
+   * The autoscaling group that sizes it; of a new member a group of its own name where it is left out.
+   */
+  scalingGroup?: string;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  minReplicas?: number;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  maxReplicas?: number;
+  /**
+   * Of the members of a group the higher one grows first and shrinks last; 0 where unset.
+   */
+  priority?: number;
+  /**
+   * The higher one grows first; `priority` where unset.
+   */
+  scaleUpPriority?: number;
+  /**
+   * The higher one shrinks first; minus `priority` where unset.
+   */
+  scaleDownPriority?: number;
+  /**
+   * Counts before that of the env's overrides.
+   */
+  updateStrategy?: {
+    /**
+     * Whether changes reach idle instances by themselves; else they wait for sync-template.
+     */
+    autoUpdate?: boolean;
+    /**
+     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+     */
+    maxUnavailable?: string;
+  };
+}
+export interface MemberList {
+  items: Pool[];
+  total: number;
+}
+export interface UpdateMemberBody {
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  labels?: {
+    [k: string]: string;
+  };
+  /**
+   * At most 64. Data, never interpreted.
+   */
+  annotations?: {
+    [k: string]: string;
+  };
+  /**
+   * One of `GET /instancetypes`: the size of the first container.
+   */
+  instanceType?: string;
+  /**
+   * Of the instance type; at most its `maxMultiplier`.
+   */
+  multiplier?: number;
+  /**
+   * Of the first container; counts before the instance type.
+   */
+  inlineResources?: {
+    requests?: {
+      cpu?: string;
+      memory?: string;
+    };
+    limits?: {
+      cpu?: string;
+      memory?: string;
+    };
+  };
+  /**
+   * The autoscaling group that sizes it; of a new member a group of its own name where it is left out.
+   */
+  scalingGroup?: string;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  minReplicas?: number;
+  /**
+   * The member's own bounds, beside those of its group.
+   */
+  maxReplicas?: number;
+  /**
+   * Of the members of a group the higher one grows first and shrinks last; 0 where unset.
+   */
+  priority?: number;
+  /**
+   * The higher one grows first; `priority` where unset.
+   */
+  scaleUpPriority?: number;
+  /**
+   * The higher one shrinks first; minus `priority` where unset.
+   */
+  scaleDownPriority?: number;
+  /**
+   * Counts before that of the env's overrides.
+   */
+  updateStrategy?: {
+    /**
+     * Whether changes reach idle instances by themselves; else they wait for sync-template.
+     */
+    autoUpdate?: boolean;
+    /**
+     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
+     */
+    maxUnavailable?: string;
+  };
+  /**
+   * What its pool is made with; of a new member 1, or what its bounds have nearest to it.
+   */
+  replicas?: number;
+}
+export interface AutoscalingGroupList {
+  items: AutoscalingGroup[];
+  total: number;
+}
+export interface AutoscalingGroupEnvelope {
+  group: AutoscalingGroup;
+  editable: EditableAutoscalingGroup;
+}
+export interface EditableAutoscalingGroup {
+  /**
+   * Off: its members keep their size, and their pools' `replicas` are yours.
+   */
+  enabled: boolean;
+  /**
+   * Over all its members together.
+   */
+  minReplicas: number;
+  /**
+   * Over all its members together.
+   */
+  maxReplicas: number;
+  scaleUpPolicy: {
+    /**
+     * How eagerly it grows.
+     */
+    mode: 'Conservative' | 'Moderate' | 'Aggressive';
+    /**
+     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     */
+    cooldownSeconds: number;
+    /**
+     * How long too few must have been idle.
+     */
+    idleThresholdSeconds: number;
+    /**
+     * With nothing idle it grows where a claim came in this time; 0: always.
+     */
+    idleZeroQuietWindowSeconds: number;
+    /**
+     * For how long a member that could not grow is left out.
+     */
+    saturationCooldownSeconds: number;
+  };
+  scaleDownPolicy: {
+    /**
+     * What stayed idle for so long is surplus; 0: it never scales down.
+     */
+    idleTimeoutSeconds: number;
+    /**
+     * It goes down to the highest size that it wanted in this time.
+     */
+    stabilizationSeconds: number;
+    /**
+     * No scale-down so soon after a scale-up, and no instance younger than this goes.
+     */
+    protectionWindowSeconds: number;
+  };
+}
+export interface UpdateGroupBody {
+  /**
+   * Off: its members keep their size, and their pools' `replicas` are yours.
+   */
+  enabled?: boolean;
+  /**
+   * Over all its members together.
+   */
+  minReplicas?: number;
+  /**
+   * Over all its members together.
+   */
+  maxReplicas?: number;
+  scaleUpPolicy?: {
+    /**
+     * How eagerly it grows.
+     */
+    mode?: 'Conservative' | 'Moderate' | 'Aggressive';
+    /**
+     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     */
+    cooldownSeconds?: number;
+    /**
+     * How long too few must have been idle.
+     */
+    idleThresholdSeconds?: number;
+    /**
+     * With nothing idle it grows where a claim came in this time; 0: always.
+     */
+    idleZeroQuietWindowSeconds?: number;
+    /**
+     * For how long a member that could not grow is left out.
+     */
+    saturationCooldownSeconds?: number;
+  };
+  scaleDownPolicy?: {
+    /**
+     * What stayed idle for so long is surplus; 0: it never scales down.
+     */
+    idleTimeoutSeconds?: number;
+    /**
+     * It goes down to the highest size that it wanted in this time.
+     */
+    stabilizationSeconds?: number;
+    /**
+     * No scale-down so soon after a scale-up, and no instance younger than this goes.
+     */
+    protectionWindowSeconds?: number;
+  };
+}
+export interface AutoscalingGroupDeletion {
+  name: string;
+  status: 'deleted';
+}
+export interface ScalingDecisionList {
+  items: ScalingDecision[];
+  total: number;
+}
+export interface ScalingDecision {
+  /**
+   * Grows from decision to decision.
+   */
+  id: number;
+  at: string;
+  /**
+   * Claims, too many idle for too long, bounds that were kept, or starts that failed.
+   */
+  cause: 'demand' | 'surplus' | 'limits' | 'failure';
+  /**
+   * Over all members.
+   */
+  seen: {
+    desired: number;
+    running: number;
+    idle: number;
+    /**
+     * What should be there and is not, as far as it comes.
+     */
+    starting: number;
+    /**
+     * Claims that waited, and users refused and not served since.
+     */
+    pendingRequests: number;
+  };
+  /**
+   * What there should be by demand; limits not regarded.
+   */
+  wanted: number;
+  changes: {
+    member: string;
+    from: number;
+    to: number;
+    /**
+     * `overtaken`: its size was another one meanwhile, and was left alone.
+     */
+    outcome: 'done' | 'overtaken' | 'refused';
+    refusedFor?: 'quota' | 'unschedulable' | 'start failures';
+  }[];
+  /**
+   * In words.
+   */
+  reason: string;
+  /**
+   * Why it is not more.
+   */
+  limitedBy: string[];
+}
+export interface TemplatePage {
+  items: Template[];
+  /**
+   * How many there are in all, exactly.
+   */
+  total: number;
+  /**
+   * As asked.
+   */
+  limit: number;
+  /**
+   * As asked.
+   */
+  offset: number;
+}
+export interface Template {
+  name: string;
+  /**
+   * A whole number, moved by each change.
+   */
+  version: string;
+  description?: string;
+  createdAt: string;
+  /**
+   * Of an instance of it.
+   */
+  cpu: string;
+  /**
+   * Of an instance of it.
+   */
+  memory: string;
+  /**
+   * It comes from a file of `templatesDir`; left out where it was made here.
+   */
+  syncSource?: 'global';
+  /**
+   * For people, at length.
+   */
+  docs?: string;
+  /**
+   * The template as a manifest.
+   */
+  crdYaml: string;
+  poolSizing?: 'billed' | 'free';
+}
+export interface TemplateEnvelope {
+  template: Template;
+}
+export interface CreateTemplateBody {
+  /**
+   * A template as JSON, at most 256 KiB; unknown fields are refused.
+   */
+  crdJson: string;
+}
+export interface UpdateTemplateBody {
+  /**
+   * The whole template; `description`, `docs` and `poolSizing` stay where it names none.
+   */
+  crdJson?: string;
+  /**
+   * The empty text removes it; so with `docs`.
+   */
+  description?: string;
+  docs?: string;
+  poolSizing?: 'billed' | 'free';
+}
+export interface TemplateDeletion {
+  name: string;
+  status: 'deleted';
 }
 export interface CreateApiKeyBody {
   /**
@@ -935,6 +3608,263 @@ export interface CreateApiKeyForTenantBody {
    */
   role?: 'user' | 'admin';
 }
+export interface ApiKeyPromotion {
+  keyId: string;
+  status: 'promoted';
+}
+export interface QuotaList {
+  items: Quota[];
+  total: number;
+}
+export interface Quota {
+  /**
+   * Whose: `{team}/{user}`.
+   */
+  name: string;
+  resource: 'sandboxes' | 'pools' | 'replicas';
+  limit: number;
+  /**
+   * With what requests under way have reserved. May be more than `limit`, where that was lowered.
+   */
+  used: number;
+  /**
+   * How many more will be granted.
+   */
+  remaining: number;
+}
+export interface SetQuotasOfBody {
+  /**
+   * How many they may have claimed at one time.
+   */
+  sandboxes?: number;
+  /**
+   * How many they may own.
+   */
+  pools?: number;
+  /**
+   * How many they may ask for, over all their pools.
+   */
+  replicas?: number;
+}
+export interface InstanceTypeList {
+  /**
+   * How many there are.
+   */
+  total: number;
+  items: InstanceType[];
+}
+export interface InstanceType {
+  name: string;
+  /**
+   * For people.
+   */
+  showName: string;
+  description: string;
+  /**
+   * Of an instance with the multiplier 1.
+   */
+  baseResources: {
+    /**
+     * By resource, such as `cpu` and `memory`.
+     */
+    requests: {
+      [k: string]: string;
+    };
+    /**
+     * By resource, such as `cpu` and `memory`.
+     */
+    limits: {
+      [k: string]: string;
+    };
+  };
+  /**
+   * The largest multiplier.
+   */
+  maxMultiplier: number;
+  /**
+   * Data, never interpreted.
+   */
+  extensions: {
+    [k: string]: string;
+  };
+}
+export interface VolumeList {
+  /**
+   * How many there are.
+   */
+  total: number;
+  items: Volume[];
+}
+export interface Volume {
+  claimName: string;
+  /**
+   * For people.
+   */
+  displayName: string;
+  /**
+   * A resource quantity; empty where it is not known.
+   */
+  capacity: string;
+  /**
+   * Such as `ReadWriteOnce` and `ReadWriteMany`.
+   */
+  accessModes: string[];
+  storageClass: string;
+  phase: 'Bound';
+}
+export interface FeatureGates {
+  /**
+   * `GET /volumes` has what `overrides.volumes` may mount.
+   */
+  volumes: boolean;
+  /**
+   * Pools may name an `instanceType`.
+   */
+  instanceType: boolean;
+  approvals: boolean;
+  envs: boolean;
+  autoscaling: boolean;
+  multiCluster: boolean;
+  terminal: boolean;
+  exec: boolean;
+  logs: boolean;
+  quotas: boolean;
+  compatibleApi: boolean;
+  console: boolean;
+}
+export interface ClusterList {
+  /**
+   * How many there are.
+   */
+  total: number;
+  items: Cluster[];
+}
+export interface Cluster {
+  /**
+   * As it stands before a sandbox's id or a pool's name.
+   */
+  clusterID: string;
+  /**
+   * Whether it is the one that answers.
+   */
+  isLocal: boolean;
+  status: 'Connected' | 'Disconnected';
+  lastHeartbeat: string;
+}
+export interface SandboxStatistics {
+  statistics: {
+    /**
+     * The sum of `byStatus`.
+     */
+    total: number;
+    /**
+     * A status that nobody has is left out.
+     */
+    byStatus: {
+      [k: string]: number;
+    };
+    byNamespace: {
+      [k: string]: number;
+    };
+  };
+}
+export interface AuditPage {
+  /**
+   * The newest first.
+   */
+  items: AuditRecord[];
+  /**
+   * There may be older ones: ask with it as `cursor`.
+   */
+  nextCursor?: string;
+}
+export interface AuditRecord {
+  /**
+   * Its number in the chain of its replica's folder.
+   */
+  seq: number;
+  time: string;
+  replica: string;
+  /**
+   * `write`; `begin` and `end` of a run; `lost`: lines that could not be written; `omitted`: further requests without a good key. There may be more some day.
+   */
+  kind: string;
+  requestId?: string;
+  /**
+   * Not over the API: `control-socket`.
+   */
+  via?: string;
+  /**
+   * Who: left out, as what follows, where there was no good key.
+   */
+  namespace?: string;
+  team?: string;
+  user?: string;
+  role?: string;
+  keyId?: string;
+  /**
+   * The operationId.
+   */
+  operation?: string;
+  /**
+   * What stood in the path.
+   */
+  params?: {
+    [k: string]: string;
+  };
+  /**
+   * Names and ids of what it is about, of the body and the answer.
+   */
+  target?: {
+    [k: string]: string;
+  };
+  status?: number;
+  errorCode?: string;
+  /**
+   * Of an `Idempotency-Key`: the answer was given before, and nothing done.
+   */
+  replayed?: boolean;
+  /**
+   * With `lost` and `omitted`.
+   */
+  count?: number;
+  /**
+   * The same.
+   */
+  why?: string;
+  /**
+   * With `lost`.
+   */
+  since?: string;
+  /**
+   * With `begin`, how the run before ended: `end`, `crash`, or `missing` where lines are gone.
+   */
+  after?: string;
+  /**
+   * How many those are.
+   */
+  missing?: number;
+  /**
+   * With `begin`: of the machine.
+   */
+  boot?: string;
+  /**
+   * With `begin`.
+   */
+  version?: string;
+  /**
+   * The same.
+   */
+  pid?: number;
+  /**
+   * Hash of the line before it.
+   */
+  prev: string;
+  /**
+   * Its own: SHA-256.
+   */
+  hash: string;
+}
 export interface ShardReport {
   /**
    * Who answers.
@@ -962,6 +3892,396 @@ export interface ShardReport {
     replica?: string;
   }[];
 }
+export interface QueuesReport {
+  /**
+   * Of which replica this is.
+   */
+  replica: string;
+  /**
+   * That it leads.
+   */
+  shards: {
+    shard: number;
+    /**
+     * Moves each time the lease is won.
+     */
+    epoch: number;
+  }[];
+  /**
+   * What state machines have asked for.
+   */
+  outboxes: {
+    sandboxesAndPools: {
+      /**
+       * Asked for, and not begun.
+       */
+      queued: number;
+      /**
+       * Begun and not answered, by what was asked for.
+       */
+      running: {
+        [k: string]: {
+          count: number;
+          /**
+           * How long the oldest of them has been under way, in milliseconds.
+           */
+          oldestMs: number;
+        };
+      };
+    };
+    members: {
+      /**
+       * Asked for, and not begun.
+       */
+      queued: number;
+      /**
+       * Begun and not answered, by what was asked for.
+       */
+      running: {
+        [k: string]: {
+          count: number;
+          /**
+           * How long the oldest of them has been under way, in milliseconds.
+           */
+          oldestMs: number;
+        };
+      };
+    };
+    groups: {
+      /**
+       * Asked for, and not begun.
+       */
+      queued: number;
+      /**
+       * Begun and not answered, by what was asked for.
+       */
+      running: {
+        [k: string]: {
+          count: number;
+          /**
+           * How long the oldest of them has been under way, in milliseconds.
+           */
+          oldestMs: number;
+        };
+      };
+    };
+  };
+  /**
+   * What sandboxes and pools wait for.
+   */
+  deadlines: {
+    count: number;
+    /**
+     * When the first one is due.
+     */
+    next?: string;
+  };
+  /**
+   * Claims of this replica that wait for an instance.
+   */
+  claimsWaiting: number;
+  actors: {
+    sandboxes: number;
+    pools: number;
+    /**
+     * How many threw, and were made again.
+     */
+    rebuilt: number;
+  };
+}
+export interface DriverReport {
+  /**
+   * Of which replica this is.
+   */
+  replica: string;
+  /**
+   * As `GET /readyz` shows it.
+   */
+  isolation: string;
+  warnings: string[];
+  /**
+   * What keeps it from its work now.
+   */
+  problems: string[];
+  /**
+   * How many of what it has at hand or under way. Names may come and go.
+   */
+  work: {
+    [k: string]: number;
+  };
+}
+export interface ReflectorsReport {
+  /**
+   * Of which replica this is.
+   */
+  replica: string;
+  /**
+   * None where nobody else writes: on the embedded daemon.
+   */
+  reflectors: {
+    /**
+     * What it mirrors.
+     */
+    name: string;
+    objects: number;
+    /**
+     * All changes up to it were taken in. Empty before the first list.
+     */
+    revision: string;
+    /**
+     * Since the API server last said something about it, in milliseconds.
+     */
+    silentMs?: number;
+    /**
+     * Why it can't be relied on.
+     */
+    stale?: string;
+    lists: number;
+    /**
+     * Lists after the first.
+     */
+    relists: number;
+    /**
+     * Watches that ended otherwise than by their time.
+     */
+    restarts: number;
+    events: number;
+    /**
+     * Objects that could not be read, changes that could not be taken in.
+     */
+    mishaps: number;
+  }[];
+}
+export interface ActorPage {
+  items: ActorSummary[];
+  /**
+   * The `cursor` of the page after this one. Left out: there is none. A page may be shorter than its limit, or empty, and not be the last.
+   */
+  next?: string;
+  /**
+   * Who answers: what it hosts is shown.
+   */
+  replica: string;
+}
+export interface ActorSummary {
+  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  /**
+   * Names it among its kind.
+   */
+  key: string;
+  /**
+   * As people call it.
+   */
+  name: string;
+  /**
+   * As `stopping.waiting`; of several regions each, with spaces between them.
+   */
+  state: string;
+  /**
+   * Left out where that is forgotten.
+   */
+  since?: string;
+  /**
+   * As the API shows it: a sandbox's status, a pool's phase.
+   */
+  status?: string;
+}
+export interface ActorReport {
+  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  /**
+   * Names it among its kind.
+   */
+  key: string;
+  /**
+   * As people call it.
+   */
+  name: string;
+  /**
+   * As `stopping.waiting`; of several regions each, with spaces between them.
+   */
+  state: string;
+  /**
+   * Left out where that is forgotten.
+   */
+  since?: string;
+  /**
+   * As the API shows it: a sandbox's status, a pool's phase.
+   */
+  status?: string;
+  /**
+   * Why it stands where it stands, in plain words.
+   */
+  why: string[];
+  leader: {
+    shard: number;
+    /**
+     * Who holds the lease of its shard, as far as is known.
+     */
+    replica?: string;
+    /**
+     * Of that lease, where the replica that is shown holds it.
+     */
+    epoch?: number;
+  };
+  /**
+   * What the machine knows. Bounded, and without secrets: definitions, variables and passwords are left out.
+   */
+  context: {
+    [k: string]: unknown;
+  };
+  /**
+   * What it waits for, and until when.
+   */
+  deadlines: {
+    what: string;
+    time: string;
+    /**
+     * Negative: it is late.
+     */
+    inMs: number;
+  }[];
+  /**
+   * The last 50, the oldest first.
+   */
+  transitions: ActorTransition[];
+  /**
+   * What it asked for, and nobody has answered yet.
+   */
+  pending: {
+    intent: string;
+    /**
+     * Since when, in milliseconds.
+     */
+    forMs: number;
+    /**
+     * Of the lease under which it is carried out; left out where a request waits for it.
+     */
+    epoch?: number;
+  }[];
+  record: {
+    /**
+     * As the actor knows it. Bounded, and without secrets: definitions, variables and passwords are left out.
+     */
+    known: {
+      [k: string]: unknown;
+    };
+    /**
+     * As it stands in the store at this moment. Left out: there is none, or `unread`.
+     */
+    stored?: {
+      [k: string]: unknown;
+    };
+    /**
+     * Why it could not be read.
+     */
+    unread?: string;
+    /**
+     * What the two do not say alike. A mirror may be behind for a moment.
+     */
+    differs: {
+      field: string;
+      actor: unknown;
+      record: unknown;
+    }[];
+  };
+  seenBy: {
+    /**
+     * Whose view this is.
+     */
+    replica: string;
+    /**
+     * Why it is not that of whoever leads the actor, or of the replica that was named.
+     */
+    note?: string;
+  };
+}
+export interface ActorTransition {
+  /**
+   * Counts the actor's transitions, from 1.
+   */
+  number: number;
+  time: string;
+  /**
+   * What the machine was sent.
+   */
+  event: string;
+  /**
+   * What brought that, where it says so.
+   */
+  cause?: string;
+  /**
+   * Left out of the first: it was made then.
+   */
+  from?: string;
+  to: string;
+  /**
+   * How long it had stood in `from`, in milliseconds.
+   */
+  stoodMs: number;
+}
+export interface MachineReport {
+  kind: 'sandbox' | 'pool' | 'member' | 'group';
+  /**
+   * How many this replica hosts.
+   */
+  actors: number;
+  states: {
+    /**
+     * With dots; the machine itself is the empty one.
+     */
+    path: string;
+    type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
+    /**
+     * Where it begins.
+     */
+    initial?: string;
+    /**
+     * How many actors stand in it, or inside it.
+     */
+    count: number;
+    onEntry: string[];
+    /**
+     * Of several for one event the first is taken whose guard holds.
+     */
+    ways: {
+      /**
+       * Left out: it is taken at once.
+       */
+      event?: string;
+      guard?: string;
+      /**
+       * Left out: it stays.
+       */
+      to?: string;
+      actions: string[];
+    }[];
+  }[];
+}
+export interface LogLevelReport {
+  /**
+   * Whose log this is: that of who answers.
+   */
+  replica: string;
+  /**
+   * The least that is logged now.
+   */
+  level: 'debug' | 'info' | 'warn' | 'error';
+  /**
+   * That of the settings.
+   */
+  configured: 'debug' | 'info' | 'warn' | 'error';
+  /**
+   * Then it is `configured` again.
+   */
+  until?: string;
+}
+export interface SetLogLevelBody {
+  level: 'debug' | 'info' | 'warn' | 'error';
+  /**
+   * For so long; then it is that of the settings again. Left out: until the daemon starts again.
+   */
+  forSeconds?: number;
+}
 
 export const OPERATIONS = {
   getHealth: { method: 'GET', path: '/healthz' },
@@ -982,6 +4302,29 @@ export const OPERATIONS = {
   getPool: { method: 'GET', path: '/sandboxpools/{name}' },
   updatePool: { method: 'PUT', path: '/sandboxpools/{name}' },
   deletePool: { method: 'DELETE', path: '/sandboxpools/{name}' },
+  syncPool: { method: 'POST', path: '/sandboxpools/{name}/sync-template' },
+  previewPoolSync: { method: 'POST', path: '/sandboxpools/{name}/sync-template/preview' },
+  createEnv: { method: 'POST', path: '/envs' },
+  listEnvs: { method: 'GET', path: '/envs' },
+  getEnv: { method: 'GET', path: '/envs/{name}' },
+  replaceEnv: { method: 'PUT', path: '/envs/{name}' },
+  patchEnv: { method: 'PATCH', path: '/envs/{name}' },
+  deleteEnv: { method: 'DELETE', path: '/envs/{name}' },
+  syncEnv: { method: 'POST', path: '/envs/{name}/sync-template' },
+  addMember: { method: 'POST', path: '/envs/{name}/sandboxpools' },
+  listMembers: { method: 'GET', path: '/envs/{name}/sandboxpools' },
+  updateMember: { method: 'PUT', path: '/envs/{name}/sandboxpools/{pool}' },
+  deleteMember: { method: 'DELETE', path: '/envs/{name}/sandboxpools/{pool}' },
+  listGroups: { method: 'GET', path: '/envs/{name}/autoscaling/groups' },
+  getGroup: { method: 'GET', path: '/envs/{name}/autoscaling/groups/{groupName}' },
+  updateGroup: { method: 'PUT', path: '/envs/{name}/autoscaling/groups/{groupName}' },
+  deleteGroup: { method: 'DELETE', path: '/envs/{name}/autoscaling/groups/{groupName}' },
+  listDecisions: { method: 'GET', path: '/envs/{name}/autoscaling/groups/{groupName}/decisions' },
+  listTemplates: { method: 'GET', path: '/sandbox-templates' },
+  getTemplate: { method: 'GET', path: '/sandbox-templates/{name}' },
+  createTemplate: { method: 'POST', path: '/admin/sandbox-templates' },
+  updateTemplate: { method: 'PUT', path: '/admin/sandbox-templates/{name}' },
+  deleteTemplate: { method: 'DELETE', path: '/admin/sandbox-templates/{name}' },
   createApiKey: { method: 'POST', path: '/api-keys' },
   listApiKeys: { method: 'GET', path: '/api-keys' },
   deleteApiKey: { method: 'DELETE', path: '/api-keys/{keyId}' },
@@ -989,5 +4332,26 @@ export const OPERATIONS = {
   listAllApiKeys: { method: 'GET', path: '/admin/api-keys' },
   deleteApiKeyByName: { method: 'DELETE', path: '/admin/api-keys/{name}' },
   deleteApiKeyByFullName: { method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}' },
+  promoteApiKey: { method: 'POST', path: '/admin/api-keys/{name}/promote' },
+  promoteApiKeyByFullName: { method: 'POST', path: '/admin/api-keys/{namespace}/{shortName}/promote' },
+  getQuotas: { method: 'GET', path: '/quotas' },
+  getQuotasOf: { method: 'GET', path: '/admin/quotas/{team}/{user}' },
+  setQuotasOf: { method: 'PUT', path: '/admin/quotas/{team}/{user}' },
+  listInstanceTypes: { method: 'GET', path: '/instancetypes' },
+  listVolumes: { method: 'GET', path: '/volumes' },
+  getFeatureGates: { method: 'GET', path: '/feature-gates' },
+  listClusters: { method: 'GET', path: '/clusters' },
+  getSandboxStatistics: { method: 'GET', path: '/admin/statistics/sandboxes' },
+  listAudit: { method: 'GET', path: '/admin/audit' },
   getShards: { method: 'GET', path: '/debug/shards' },
+  getQueues: { method: 'GET', path: '/debug/queues' },
+  getDriver: { method: 'GET', path: '/debug/driver' },
+  getReflectors: { method: 'GET', path: '/debug/reflectors' },
+  listActors: { method: 'GET', path: '/debug/actors' },
+  getActor: { method: 'GET', path: '/debug/actors/{kind}/{key}' },
+  followActor: { method: 'GET', path: '/debug/actors/{kind}/{key}/inspect' },
+  rebuildActor: { method: 'POST', path: '/debug/actors/{kind}/{key}/rebuild' },
+  getMachine: { method: 'GET', path: '/debug/machines/{kind}' },
+  getLogLevel: { method: 'GET', path: '/debug/log-level' },
+  setLogLevel: { method: 'PUT', path: '/debug/log-level' },
 } as const;

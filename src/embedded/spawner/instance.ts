@@ -1,12 +1,11 @@
 import type { Vitals } from '../../model/sandbox.ts';
-import type { InstanceDefinition } from '../../model/template.ts';
 import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
 import { forbidForks, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import type { ImageRoot, InsideIds, StartTerms } from './protocol.ts';
+import type { InsideIds, StartTerms } from './protocol.ts';
 import { probesOf } from './readiness.ts';
 import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from './spawner-log.ts';
@@ -86,11 +85,11 @@ export class Instance {
   }
 
   /** Under way when it returns. Whatever fails is reported as `gone`. */
-  static start(id: string, { definition, image }: StartTerms, deps: InstanceDeps): Instance {
+  static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
     instance.#deadline = setTimeout(() => instance.#failStart('it did not start in time'), START_DEADLINE_MS);
     try {
-      instance.#start(definition, image);
+      instance.#start(terms);
     } catch (error) {
       instance.#failStart(error instanceof Error ? error.message : String(error));
     }
@@ -157,7 +156,7 @@ export class Instance {
     return `${this.id}/outer`;
   }
 
-  #start(definition: InstanceDefinition, image: ImageRoot | undefined): void {
+  #start({ definition, image, mounts = [] }: StartTerms): void {
     const deps = this.#deps;
     const [container] = definition.containers;
     if (!container || definition.containers.length !== 1) throw new Error('exactly one container can be run');
@@ -184,7 +183,7 @@ export class Instance {
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
     const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
-    launch.order({ bare, definition, container, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
+    launch.order({ bare, definition, container, mounts, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
   }
 
   /** With a folder on the host, which stands for the sandbox's home. */

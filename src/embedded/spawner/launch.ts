@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
 import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from './orders.ts';
+import type { HostMount } from './protocol.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, type Rootfs } from './rootfs.ts';
 
@@ -17,6 +18,7 @@ export interface LaunchTerms {
   readonly definition: InstanceDefinition;
   readonly container: ContainerDefinition;
   readonly rootfs: Rootfs;
+  readonly mounts: readonly HostMount[];
   readonly bwrapPath: string;
   readonly level: IsolationLevel;
   readonly pidsMax: number;
@@ -73,7 +75,7 @@ export class Launch {
   order(terms: LaunchTerms): void {
     this.#socket.end(startOrder({
       bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, output: terms.output, rlimits: rlimitsOf(terms),
-      options: bwrapOptions(terms.definition, terms.container, terms.rootfs), argv: terms.container.argv, bare: terms.bare,
+      options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts), argv: terms.container.argv, bare: terms.bare,
     }));
   }
 

@@ -11,7 +11,7 @@ import type { ProbeReport } from './readiness.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 5;
+export const PROTOCOL = 6;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -60,6 +60,14 @@ export interface StartTerms {
   readonly definition: InstanceDefinition;
   /** Absent: `host`. */
   readonly image?: ImageRoot | undefined;
+  readonly mounts?: readonly HostMount[];
+}
+
+/** A directory of the host, and where it stands inside; both absolute. */
+export interface HostMount {
+  readonly source: string;
+  readonly target: string;
+  readonly readOnly: boolean;
 }
 
 /** What a sandbox sees in place of the machine's own /usr, and who it is inside. */

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/template.ts';
-import type { ImageRoot, InsideIds } from './protocol.ts';
+import type { HostMount, ImageRoot, InsideIds } from './protocol.ts';
 
 /** Who the sandbox is, inside. */
 export const INSIDE_ID = 1_000;
@@ -87,10 +87,10 @@ const linkTimezone = (etc: string): void => {
 };
 
 /**
- * bubblewrap's options for an instance: nothing outside /home/sandbox, /tmp and /dev/shm can
- * be written, and those are in memory, together at most half of the sandbox's.
+ * bubblewrap's options for an instance: nothing outside /home/sandbox, /tmp, /dev/shm and its volumes can
+ * be written, and the first three are in memory, together at most half of the sandbox's.
  */
-export const bwrapOptions = (definition: InstanceDefinition, container: ContainerDefinition, rootfs: Rootfs): readonly string[] => {
+export const bwrapOptions = (definition: InstanceDefinition, container: ContainerDefinition, rootfs: Rootfs, mounts: readonly HostMount[] = []): readonly string[] => {
   const part = (share: number): string => String(Math.floor(container.memoryBytes * share));
   return [
     '--unshare-all', ...(definition.network === 'host' ? ['--share-net'] : []),
@@ -102,6 +102,7 @@ export const bwrapOptions = (definition: InstanceDefinition, container: Containe
     '--dev', '/dev', '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
     '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/tmp',
     '--size', part(1 / 4), '--perms', '0755', '--tmpfs', HOME,
+    ...mounts.flatMap((mount) => mounted(mount, rootfs)),
     ...workingFolder(container.workingDir, rootfs),
     '--ro-bind', rootfs.launcher, LAUNCHER_INSIDE,
     '--remount-ro', '/',
@@ -120,6 +121,15 @@ const topLevel = (name: string): readonly string[] => {
     return ['--ro-bind', `/${name}`, `/${name}`];
   }
 };
+
+/** The same as for a folder that is made: what an image has there can lead anywhere. */
+const mounted = ({ source, target, readOnly }: HostMount, { taken }: Rootfs): readonly string[] => {
+  if (!isFolder(source)) throw new Error(`the volume for ${target} is away`);
+  if (!isWithin(target, HOME) && taken.includes(target.split('/')[1] ?? '')) throw new Error(`no volume can be mounted at ${target}: the image has something there`);
+  return [readOnly ? '--ro-bind' : '--bind', source, target];
+};
+
+export const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 
 /** Made where nothing is that could lead it elsewhere. */
 const workingFolder = (workingDir: string, { taken }: Rootfs): readonly string[] => {

@@ -72,7 +72,7 @@ const sorted = (named: ReadonlyMap<string, JsonSchema>): Readonly<Record<string,
 const tidied = (schema: JsonSchema): JsonSchema => {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (key === 'id' || key === '$schema') continue;
+    if ((key === 'id' || key === '$schema') && typeof value === 'string') continue; // a field of that name has a schema
     if (key === '$ref' && typeof value === 'string') result[key] = value.replace('#/$defs/', '#/components/schemas/');
     else if ((key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER) continue;
     else if (key === 'description' && typeof value === 'string') result[key] = withoutPageLinks(value);

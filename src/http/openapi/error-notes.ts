@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import {
-  adminRequired, apiKeyNotFound, apiKeyRequired, endpointNotFound, endpointTimeout, endpointUnreachable, idempotencyInFlight, idempotencyKeyReused,
-  invalidApiKey, invalidArgument, invalidToken, logsGone, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotOwned, poolToClaimNotFound,
-  Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateNotFound, tooManyCommands, tooManyConnections, tooManyStreams, tooManyTerminals,
+  adminRequired, apiKeyAlreadyGlobal, apiKeyNotFound, apiKeyRequired, endpointNotFound, endpointTimeout, endpointUnreachable, envHasRunningSandboxes, envNotFound, envSyncPartial, featureDisabled, groupNotFound, idempotencyInFlight, idempotencyKeyReused,
+  invalidApiKey, invalidArgument, invalidToken, logsGone, memberNotFound, noIdleInstance, noWorkerConnected, poolAlreadyExists, poolBeingDeleted, poolNotOwned, poolToClaimNotFound,
+  Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateInUse, templateNotFound, tooManyCommands, tooManyConnections, tooManyStreams, tooManyTerminals, tooManyWaiting,
   unavailable,
 } from '../../model/refusals.ts';
 import { edgeAnswer, errorAnswer, type EdgeCode, type ErrorBody, type ErrorCode } from '../error-table.ts';
@@ -52,8 +52,8 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   },
   SANDBOX_NOT_FOUND: { when: 'Unknown, finished, or another\'s. `sandbox not found or already terminated`.', example: said(sandboxNotFound()) },
   SANDBOX_TEMPLATE_NOT_FOUND: {
-    when: '`sandbox template not found`; `detail.availableTemplates` (`name`, `description`; at most 50) and `detail.hint`.',
-    detail: z.object({ availableTemplates: z.array(templateChoice), hint: z.string() }),
+    when: '`sandbox template not found`; a pool made of an unknown one adds `detail.availableTemplates` (`name`, `description`, `syncSource` where it has one; at most 50) and `detail.hint`.',
+    detail: z.object({ availableTemplates: z.array(templateChoice), hint: z.string() }).optional(),
     example: said(templateNotFound([{ name: 'default', description: 'A shell with the tools of this machine.' }])),
   },
   API_KEY_NOT_FOUND: { when: 'No such key of the caller\'s; under `/admin` of nobody\'s.', example: said(apiKeyNotFound()) },
@@ -66,8 +66,30 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     when: 'The path has other methods; `Allow` names them.', example: said(new Refusal('METHOD_NOT_ALLOWED', 'PATCH is not possible here')),
   },
   REQUEST_TIMEOUT: { when: 'The request did not arrive in time.', example: saidAtTheEdge('REQUEST_TIMEOUT', 'the request did not arrive in time') },
-  ALREADY_EXISTS: { when: 'A pool or a key of that name exists.', example: said(poolAlreadyExists()) },
-  CONFLICT: { when: 'The pool is being deleted; or there are as many keys as there may be.', example: said(poolBeingDeleted()) },
+  ENV_NOT_FOUND: { when: 'No such env of the caller\'s. `env not found`.', example: said(envNotFound()) },
+  ENV_MEMBER_NOT_FOUND: { when: 'The env has no such member.', example: said(memberNotFound()) },
+  AUTOSCALING_GROUP_NOT_FOUND: { when: 'The env has no such autoscaling group.', example: said(groupNotFound()) },
+  ENV_HAS_RUNNING_SANDBOXES: {
+    when: 'Sandboxes of the env run: `detail.running` is how many. With `force` they are ended.',
+    detail: z.object({ running: z.int() }), example: said(envHasRunningSandboxes(2)),
+  },
+  ENV_SYNC_PARTIAL: {
+    when: 'Some members could not be synced. `error` names them; `detail.synced` stay so, `detail.failed` says why (`member`, `clusterID`, `error`). A repeated sync does the rest.',
+    detail: z.object({ synced: z.array(z.string()), failed: z.array(z.object({ member: z.string(), clusterID: z.string(), error: z.string() })) }),
+    example: said(envSyncPartial(['small'], [{ member: 'large', clusterID: 'local', error: 'instanceType: there is no instance type large' }])),
+  },
+  TEMPLATE_IN_USE: {
+    when: 'Pools are made from the template: `detail.pools` (`name`, `namespace`; at most 50).',
+    detail: z.object({ pools: z.array(z.object({ name: z.string(), namespace: z.string() })) }),
+    example: said(templateInUse([{ name: 'default', namespace: 'default' }])),
+  },
+  ALREADY_EXISTS: { when: 'A pool, a key or a template of that name exists.', example: said(poolAlreadyExists()) },
+  CONFLICT: {
+    when: 'The pool, or the env, is being deleted; the pool is a member of an env (`detail.env`), where it is to be changed; or there are as many keys, envs, members, groups, or users with limits of their own, as there may be.',
+    detail: z.object({ env: z.string() }).optional(),
+    example: said(poolBeingDeleted()),
+  },
+  ALREADY_GLOBAL: { when: 'The key counts on all worker clusters already.', example: said(apiKeyAlreadyGlobal()) },
   IDEMPOTENCY_IN_FLIGHT: { when: 'The first request with this `Idempotency-Key` has no answer yet.', example: said(idempotencyInFlight()) },
   PRECONDITION_FAILED: {
     when: 'It has changed since the version that `If-Match` names. Nothing was changed.',
@@ -87,10 +109,10 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   POOL_EXHAUSTED: {
     when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`.',
     detail: exhaustedDetail,
-    example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 })),
+    example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 })),
   },
   QUOTA_EXCEEDED: {
-    when: 'The user has as many sandboxes, pools or replicas as they may (`quotas.*`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
+    when: 'The user has as many sandboxes, pools or replicas as they may (`GET /quotas`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
     detail: z.object({ errCode: z.literal('QUOTA_EXCEEDED'), message: z.string().optional(), retryAfter: z.int().optional() }),
     example: said(sandboxQuotaExceeded(1_000)),
   },
@@ -99,6 +121,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   TOO_MANY_STREAMS: {
     when: 'The sandbox has 16 followers of its logs, or the caller has 64, or 16 of events.', example: said(tooManyStreams('the sandbox has', 16)),
   },
+  TOO_MANY_WAITING: { when: 'So many claims wait as may: 256 for one pool, 512 of the tenant\'s.', example: said(tooManyWaiting('for this pool', 256)) },
   TOO_MANY_CONNECTIONS: {
     when: 'The sandbox has 256 requests to its endpoints under way, or the tenant 1,024.', example: said(tooManyConnections('the sandbox has', 256)),
   },
@@ -118,11 +141,17 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   REQUEST_HEADERS_TOO_LARGE: {
     when: 'The headers are larger than 16 KiB.', example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),
   },
+  FEATURE_DISABLED: {
+    when: 'The request needs what this deployment does not have, as `GET /feature-gates` says: an instance type, a volume, the audit. `detail.field`.',
+    detail: z.object({ field: z.string() }),
+    example: said(featureDisabled('instanceType', 'instance types')),
+  },
   INTERNAL: {
     when: 'A fault of the daemon\'s. `detail.requestId` finds it in the log.',
     detail: z.object({ requestId: z.string() }).optional(),
     example: errorAnswer(new Error('unexpected'), EXAMPLE_REQUEST_ID).body,
   },
+  CLUSTER_UNAVAILABLE: { when: 'No worker cluster is connected.', example: said(noWorkerConnected()) },
   UNAVAILABLE: {
     when: 'It could not be done in time, or a part that it needs is away, or the daemon stops. Where the message says that it is not known whether it took effect, look before you repeat it.',
     example: said(unavailable('the daemon is stopping')),

@@ -5,14 +5,41 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getShards: `
 Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes) is done by one replica a shard,
 the one that holds its lease. Any replica answers for all; a daemon alone leads them all.`,
+  listActors: `
+Every replica hosts an actor for each sandbox, pool, env member and autoscaling group: a state machine that mirrors what is durable and
+decides what is to be done. A page costs the same however many there are. Actors that move while pages are read may be shown twice, or
+not. Without \`kind\` all kinds are listed, one after the other.`,
+  getActor: `
+Where it stands and why, what it waits for, how it came there, what it asked for and nobody answered yet, and the durable record beside
+what it knows of it. It is shown as the replica sees it that leads it, whichever answers; where that one says nothing within a second,
+as the answering replica sees it, and \`seenBy.note\` says so.`,
+  followActor: 'As the answering replica sees them. The stream ends with the actor. `reset`: some before it are missing.',
+  getQueues: 'Any replica answers for any other, which it asks; one that says nothing within a second is 503. So with the next two.',
+  getDriver: 'On the embedded daemon bubblewrap and its spawner, on Kubernetes Pods.',
+  getReflectors: 'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
+  rebuildActor: `
+The actor is thrown away and made again of what is durable and of what runs. Nothing of the sandbox, pool or env itself changes, and
+commands that are under way go on. While an answer is awaited that the new actor would not know, it is 409.`,
+  getMachine: '`?format=` or `Accept` ask for Mermaid or SVG instead of JSON.',
+  listAudit: `
+The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were written; the files of each replica have more. A line shows about
+50 ms after the answer that it tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the gap. Ask for more by \`nextCursor\`.`,
+  getLogLevel: 'Of several replicas each has its own.',
+  setLogLevel: 'Of the one that answers. A restart has the level of the settings again (`logLevel`).',
   claimSandbox: `
 Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the answer, so what was
 answered with 201 survives a kill -9 of the daemon. No other claim ever gets the same instance. The sandbox is Running at
 once; nothing has to be waited for.
 
 A caller claims from pools of their own alone; the pool is looked for in the caller's namespace. With no idle instance the
-answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while instances are starting, else 5 s. Claims do not wait. After 5 s
-without a result the answer is 503, and the claim may have landed: list your sandboxes before you repeat it.`,
+answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while instances are starting, else 5 s. After 5 s
+without a result the answer is 503, and the claim may have landed: list your sandboxes before you repeat it.
+
+With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may take: first come first served, over
+all replicas. One that doesn't wait counts as last, and is refused where those who wait take all. The quota is looked at when an
+instance is there. It ends with 429 \`POOL_EXHAUSTED\` when its time is over, 409 when the pool is deleted meanwhile, 503 when
+the daemon stops (repeat it at once), and with the client's connection. At most 256 wait for a pool, 512 of a tenant on one replica:
+429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` it is in flight meanwhile.`,
   listSandboxes: `
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that finished within the last 24
 hours (\`history.listWindow\`). \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
@@ -51,18 +78,96 @@ Every 15 s without an event comes a comment. A client that takes nothing for 30 
   setIdleTimeout: `
 Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity is also: a command under
 way, and bytes of a terminal either way. After a restart of the daemon every sandbox counts as just used.`,
-  createPool: 'The pool belongs to the caller, and its instances begin to start at once. Its name is unique in the namespace. It keeps the template as it is now: later changes of the template do not reach it.',
+  createPool: `
+The pool belongs to the caller, and its instances begin to start at once. Its name is unique in the namespace. What instances
+are started from is a template, by name or inline (\`template\`), or \`overrides.image\` alone; its first container gets the size
+that is asked for. What is more particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times \`multiplier\`,
+the template. A change of the template reaches the pool by itself, unless \`updateStrategy.autoUpdate\` is false. Registry passwords
+are kept apart, and never answered.`,
   listPools: 'The caller\'s pools.',
   getPool: 'Admins see, change and delete any pool of their own namespace by its name.',
-  updatePool: 'With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting first, then the longest idle. Running sandboxes are never touched. An empty body changes nothing.',
+  updatePool: `
+With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting first, then the longest idle.
+Running sandboxes are never touched. What is not named stays, within \`overrides\` and \`updateStrategy\` too; a list, labels and
+annotations are replaced whole; \`templateName\` and \`template\` take each other's place. Nothing is unset by null, which is 400: name what is wanted instead. What changes what instances are started
+from makes a new revision; without \`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
+  syncPool: 'Takes over its template and its owner\'s wishes as they are now, also without `autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by themselves, and PUT says the rest.',
+  previewPoolSync: 'Writes nothing. The YAML has the template with the pool\'s size and overrides; after a sync instances are started from exactly this.',
   deletePool: 'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running sandboxes live on to their own end. Repeating it is harmless; `force` may be added later.',
+  createEnv: `
+An env links a template, what differs from it (\`overrides\`), and members, each of them a pool. This makes it without members. With
+\`templateRef.version\` it stays at that version of the template, else it follows it. See [envs](envs.md). A user has at most 1,000.`,
+  listEnvs: 'The caller\'s envs.',
+  getEnv: 'Admins see, change and delete any env of their own namespace by its name.',
+  replaceEnv: `
+Takes the place of \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`: what is left out is gone, registry passwords excepted, which stay
+until others come. \`name\` and \`mode\` must be what they are. Members follow by themselves, within their \`updateStrategy\`.`,
+  patchEnv: `
+A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced whole. The body may also be
+\`application/merge-patch+json\`. It reaches the members by itself, within their \`updateStrategy\`; running sandboxes are never touched.`,
+  deleteEnv: 'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, which ends them. Repeating it is harmless.',
+  syncEnv: `
+Renders every member anew from the template and the env's overrides as they are now, also without \`autoUpdate\`. Their replicas stay.
+Each member is for itself: where some fail the others stay synced, and the answer is \`ENV_SYNC_PARTIAL\`.`,
+  addMember: `
+Makes a pool of the member's name and an autoscaling group of that name too, enabled, with the member's bounds (0 and its replicas where
+unset); with \`scalingGroup\` it joins that group instead. The pool is the env's: it is changed here, and \`PUT /sandboxpools/{name}\` takes
+nothing but \`replicas\`, and those only while autoscaling is off. At most 64 members an env.`,
+  listMembers: 'As `GET /sandboxpools/{name}` shows each.',
+  updateMember: 'What changes what instances are started from is rolled out as a change of any pool. An empty body changes nothing.',
+  deleteMember: `
+No claim succeeds any more (409), unclaimed instances go, then the pool, then the member, and its group where nobody else is in it. Running
+sandboxes live on to their own end, unless \`force\`. Repeating it is harmless until it is gone, then 404.`,
+  listGroups: 'A group sizes the members that name it as their `scalingGroup`.',
+  getGroup: 'As it stands now.',
+  listDecisions: `
+The last 100: what was seen, wanted and done, and why not more. A group that has all that it should decides nothing. They are kept for as long as
+their env, or through retention.`,
+  updateGroup: 'Within the policies too what is not named stays. An empty body changes nothing.',
+  deleteGroup: 'Nothing sizes its members any more: their pools\' `replicas` are their owner\'s.',
+  getQuotas: `
+Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where it can't be told for a moment:
+the counting is then begun anew. A limit that is reached is 429 \`QUOTA_EXCEEDED\` for what would pass it.`,
+  getQuotasOf: 'A user without limits of their own has the configured ones (`quotas.*`), whether or not they have a key yet.',
+  setQuotasOf: `
+Every daemon goes by it within a moment. A limit below what is used ends nothing that is there, and grants nothing more until
+enough is given back. An empty body changes nothing.`,
+  listTemplates: 'Templates belong to the deployment: every tenant sees all of them.',
+  getTemplate: 'As it stands now. A pool shows which version its instances are started from (`templateVersion`).',
+  createTemplate: `
+\`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused by its path
+(\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run. Refused for safety are \`privileged\`,
+\`allowPrivilegeEscalation\`, added capabilities, \`procMount\`, \`hostPath\`, \`hostPort\`, \`hostNetwork\`, \`hostPID\`, \`hostIPC\`, service
+accounts, and \`..\` in a path.`,
+  updateTemplate: `
+Makes a new version, unless nothing changes; an empty body changes nothing. The last 20 versions are kept (of templates larger than
+some 13 KiB fewer). Pools that are made from it follow by themselves; running sandboxes are never touched. A \`crdJson\` is
+checked as when a template is made, and its \`metadata.name\` can't change. Of a template with \`syncSource\` a change stays until its
+file changes.`,
+  deleteTemplate: 'Refused while pools are made from it. One with `syncSource` comes back at the next start, as long as its file is there.',
   createApiKey: `
 A key of the caller's own team, user and role. The body may be empty. The key is shown this once
 (\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most 1,000 keys.`,
   createApiKeyForTenant: 'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
   listApiKeys: 'Never with the keys themselves. Expired ones show until they make room for others.',
-  deleteApiKey: 'It is worth nothing from then on, also where it is the one that asks. Terminals that are open stay open.',
+  deleteApiKey: `
+It is worth nothing from then on, also where it is the one that asks; on every daemon within a second. What goes on under it ends:
+terminals with 4001, streams of logs and events, what is open to endpoints; commands and claims that wait with 401. So it is with a key that expires.`,
   listAllApiKeys: 'Never with the keys themselves.',
   deleteApiKeyByName: 'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller\'s namespace.',
+  listInstanceTypes: 'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, and the gate `instanceType` is off.',
+  listVolumes: `
+Exactly those that \`overrides.volumes\` may name: on one machine the directories that \`volumes.directories\` gives the caller's
+namespace and that are there, on Kubernetes the Bound persistent volume claims of the caller's namespace. There is
+deliberately no parameter: the key says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
+  getFeatureGates: 'They do not change while the daemon runs.',
+  listClusters: 'A daemon that belongs to no fleet knows itself alone.',
+  getSandboxStatistics: `
+Live sandboxes and instances by their status, and as \`Completed\` those finished that are still kept (\`history.retention\`).
+Counts that are kept as things happen: nothing is searched.`,
   deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
+  promoteApiKey: `
+Worker clusters are told over their links to the manager, and the key must not be global already. This version has no such links: for a
+key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`. The name is as in \`DELETE /admin/api-keys/{name}\`.`,
+  promoteApiKeyByFullName: 'The same key by the same name, without an escape.',
 };

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { IssuedApiKey } from '../../operations/operations.ts';
-import type { ApiKeyDeletionWire, ApiKeyWire, IssuedApiKeyWire } from '../schemas/api-keys.ts';
+import type { ApiKeyDeletionWire, ApiKeyPromotionWire, ApiKeyWire, IssuedApiKeyWire } from '../schemas/api-keys.ts';
 import { timestampOf } from './timestamp.ts';
 
 /** Never with its hash. */
@@ -18,3 +18,4 @@ export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
 export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({ apiKey, ...presentApiKey(record) });
 
 export const presentApiKeyDeletion = (keyId: string): ApiKeyDeletionWire => ({ keyId, status: 'deleted' });
+export const presentApiKeyPromotion = (keyId: string): ApiKeyPromotionWire => ({ keyId, status: 'promoted' });

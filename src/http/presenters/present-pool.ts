@@ -1,34 +1,76 @@
-import type { PoolView } from '../../operations/views.ts';
-import type { PoolDeletionWire, PoolWire } from '../schemas/pools.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { stringify } from 'yaml';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../model/pool.ts';
+import type { PoolOverrides } from '../../model/pool-source.ts';
+import type { PoolSyncView, PoolView } from '../../operations/views.ts';
+import type { PoolDeletionWire, PoolSyncPreviewWire, PoolWire } from '../schemas/pools.ts';
 import { timestampOf } from './timestamp.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
-export const presentPool = ({ record, phase, counts }: PoolView): PoolWire => ({
+export const presentPool = ({ record, phase, counts, updated, conditions }: PoolView): PoolWire => ({
   name: record.name,
   namespace: record.owner.namespace,
   cpu: record.definition.cpu,
   memory: record.definition.memory,
   team: record.owner.team,
   user: record.owner.user,
-  templateVersion: record.templateVersion,
+  ...(record.templateVersion === undefined ? {} : { templateVersion: record.templateVersion }),
   createdAt: timestampOf(record.createdAt),
   labels: record.labels,
-  annotations: { ...record.annotations, [TEMPLATE_NAME]: record.templateName },
-  spec: { replicas: record.replicas },
+  annotations: annotationsOf(record),
+  spec: presentSpec(record),
   status: {
     phase,
     idleReplicas: counts.idle,
     unavailableIdleReplicas: counts.unavailable,
     runningReplicas: counts.running,
     startingReplicas: counts.starting,
-    stoppingReplicas: counts.stopping,
+    stoppingReplicas: counts.stopping + counts.retiring,
     failedReplicas: counts.failed,
+    updateRevision: record.updateRevision,
+    updatedReplicas: unclaimedIn(updated) + updated.running,
+    outdatedReplicas: unclaimedIn(counts) - unclaimedIn(updated),
+    ...observedIn(record),
+    conditions: conditions.map(({ since, ...condition }) => ({ ...condition, lastTransitionTime: timestampOf(since) })),
   },
 });
+
+/** The template as it would be for the pool, and what of the overrides a template has no field for. */
+export const presentPoolSync = ({ record, spec, version }: PoolSyncView): PoolSyncPreviewWire => {
+  const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
+  const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(([, value]) => value !== undefined);
+  const document = {
+    metadata: { name: record.name, namespace: record.owner.namespace, annotations: annotationsOf(record) },
+    spec: { ...spec, ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }) },
+  };
+  return { specYaml: stringify(document, { aliasDuplicateObjects: false }), version };
+};
+
+const annotationsOf = ({ annotations, source: { templateName } }: PoolRecord): Readonly<Record<string, string>> =>
+  ({ ...annotations, ...(templateName === undefined ? {} : { [TEMPLATE_NAME]: templateName }) });
+
+const observedIn = ({ source, templateVersion, unresolved }: PoolRecord): Pick<PoolWire['status'], 'observedTemplateVersion'> => {
+  const observedTemplateVersion = source.templateName === undefined ? undefined : unresolved?.templateVersion ?? templateVersion;
+  return observedTemplateVersion === undefined ? {} : { observedTemplateVersion };
+};
+
+const presentSpec = ({ replicas, minReplicas, maxReplicas, updateStrategy, source: { templateName: _inAnnotations, overrides, ...source } }: PoolRecord): PoolWire['spec'] => ({
+  replicas,
+  ...(minReplicas === undefined ? {} : { minReplicas }),
+  ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  ...(isDeepStrictEqual(updateStrategy, DEFAULT_UPDATE_STRATEGY) ? {} : { updateStrategy }),
+  ...source,
+  ...(overrides ? { overrides: presentOverrides(overrides) } : {}),
+});
+
+const presentOverrides = ({ volumes, ...overrides }: PoolOverrides): NonNullable<PoolWire['spec']['overrides']> =>
+  ({ ...overrides, ...(volumes ? { volumes: [...volumes] } : {}) });
 
 export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => ({
   name: record.name,
   namespace: record.owner.namespace,
   status: 'Deleting',
 });
+
+const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number => starting + idle + unavailable;

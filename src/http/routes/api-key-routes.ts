@@ -1,10 +1,11 @@
-import type { Operations } from '../../operations/operations.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { ApiKeyName, Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
-import { presentApiKey, presentApiKeyDeletion, presentIssuedApiKey } from '../presenters/present-api-key.ts';
+import { presentApiKey, presentApiKeyDeletion, presentApiKeyPromotion, presentIssuedApiKey } from '../presenters/present-api-key.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { created, ok, route, secret, type Route } from '../route.ts';
 import {
-  AdminCreateApiKeyBody, ApiKeyDeletion, ApiKeyFullNamePath, ApiKeyListQuery, ApiKeyNamePath, ApiKeyPage, ApiKeyPath, CreateApiKeyBody, IssuedApiKey,
+  AdminCreateApiKeyBody, ApiKeyDeletion, ApiKeyFullNamePath, ApiKeyListQuery, ApiKeyNamePath, ApiKeyPage, ApiKeyPath, ApiKeyPromotion, CreateApiKeyBody, IssuedApiKey,
 } from '../schemas/api-keys.ts';
 
 export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
@@ -51,10 +52,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'deleteApiKeyByName', method: 'DELETE', path: '/admin/api-keys/{name}',
     access: 'admin', summary: "Revoke anyone's key, by its name",
     params: ApiKeyNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params: { name } }) => {
-      const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
-      return ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, { namespace, shortName })));
-    },
+    handle: async ({ caller, params: { name } }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, nameOf(name, caller)))),
   }),
   route({
     operationId: 'deleteApiKeyByFullName', method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}',
@@ -62,4 +60,22 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     params: ApiKeyFullNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, params))),
   }),
+  route({
+    operationId: 'promoteApiKey', method: 'POST', path: '/admin/api-keys/{name}/promote',
+    access: 'admin', summary: 'Have a key count on all worker clusters',
+    params: ApiKeyNamePath, answers: { 200: ApiKeyPromotion }, refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { name } }) => ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, nameOf(name, caller)))),
+  }),
+  route({
+    operationId: 'promoteApiKeyByFullName', method: 'POST', path: '/admin/api-keys/{namespace}/{shortName}/promote',
+    access: 'admin', summary: 'The same, with the name as two segments',
+    params: ApiKeyFullNamePath, answers: { 200: ApiKeyPromotion }, refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
+  }),
 ];
+
+/** The short name alone is of the caller's namespace. */
+const nameOf = (name: string, caller: Caller): ApiKeyName => {
+  const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
+  return { namespace, shortName };
+};

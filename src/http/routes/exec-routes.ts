@@ -1,11 +1,8 @@
 import { invalidArgument } from '../../model/refusals.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from '../presenters/present-sandbox.ts';
-import { ok, route, secret, versioned, type Route } from '../route.ts';
+import { DEPRECATED_SINCE, ok, route, secret, versioned, type Route } from '../route.ts';
 import { ExecBody, ExecResult, ExecToken, IdleTimeoutBody, IdleTimeoutEnvelope, SandboxPath } from '../schemas/sandboxes.ts';
-
-/** 2026-01-01T00:00:00Z. */
-const EXEC_DEPRECATED_SINCE = 1_767_225_600;
 
 /** What is done inside a running sandbox, and how long it may sit idle. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
@@ -14,7 +11,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant', summary: 'Run a command and wait for its end',
     params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored', waits: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
-    deprecated: { since: EXEC_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
+    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
     handle: async ({ caller, params, body, signal }) => {
       const { command, timeoutSeconds, ...rest } = body;
       const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;

@@ -2,22 +2,23 @@ import type { Operations } from '../../operations/operations.ts';
 import type { PoolView } from '../../operations/views.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
-import { presentPool, presentPoolDeletion } from '../presenters/present-pool.ts';
-import { created, ok, route, versioned, type Answer, type Route } from '../route.ts';
-import { CreatePoolBody, DeletePoolQuery, PoolDeletion, PoolEnvelope, PoolListQuery, PoolPage, PoolPath, UpdatePoolBody } from '../schemas/pools.ts';
+import { poolWishesOf } from '../pool-wishes.ts';
+import { presentPool, presentPoolDeletion, presentPoolSync } from '../presenters/present-pool.ts';
+import { created, DEPRECATED_SINCE, ok, route, versioned, type Answer, type Route } from '../route.ts';
+import { CreatePoolBody, DeletePoolQuery, PoolDeletion, PoolEnvelope, PoolListQuery, PoolPage, PoolPath, PoolSyncPreview, UpdatePoolBody } from '../schemas/pools.ts';
 
 export const poolRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'createPool', method: 'POST', path: '/sandboxpools',
-    access: 'tenant', summary: 'Create a pool from a template',
+    access: 'tenant', summary: 'Create a pool from a template, by name or inline',
     body: CreatePoolBody, answers: { 201: PoolEnvelope },
-    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     earlier: async ({ caller, body }, mark) => {
       const found = await operations.createdPoolUnder(caller, body.name, mark);
       return found && created({ template: presentPool(found) });
     },
-    handle: async ({ caller, body: { name, templateName, replicas, labels, annotations }, mark }) => {
-      const request = { name, templateName, replicas, labels, annotations, ...(mark ? { mark } : {}) };
+    handle: async ({ caller, body: { name, labels, annotations, ...rest }, mark }) => {
+      const request = { source: {}, ...poolWishesOf(rest), name, labels, annotations, ...(mark ? { mark } : {}) };
       return created({ template: presentPool(await operations.createPool(caller, request)) });
     },
   }),
@@ -40,11 +41,8 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'updatePool', method: 'PUT', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Change a pool; what is not named stays',
     params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope }, versioned: true,
-    refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    handle: async ({ caller, params, body: { replicas }, ifMatch }) => {
-      const change = { ifMatch, ...(replicas === undefined ? {} : { replicas }) };
-      return shown(await operations.updatePool(caller, params.name, change));
-    },
+    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body, ifMatch }) => shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolWishesOf(body) })),
   }),
   route({
     operationId: 'deletePool', method: 'DELETE', path: '/sandboxpools/{name}',
@@ -52,6 +50,21 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     params: PoolPath, query: DeletePoolQuery, answers: { 200: PoolDeletion }, refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>
       ok(presentPoolDeletion(await operations.deletePool(caller, params.name, { force: query.force }))),
+  }),
+  route({
+    operationId: 'syncPool', method: 'POST', path: '/sandboxpools/{name}/sync-template',
+    access: 'tenant', summary: 'Render a pool anew from its template',
+    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxpools/{name}' },
+    params: PoolPath, answers: { 200: PoolEnvelope },
+    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),
+  }),
+  route({
+    operationId: 'previewPoolSync', method: 'POST', path: '/sandboxpools/{name}/sync-template/preview',
+    access: 'tenant', summary: 'Show what sync-template would apply',
+    params: PoolPath, answers: { 200: PoolSyncPreview },
+    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => ok(presentPoolSync(await operations.previewPoolSync(caller, params.name))),
   }),
 ];
 

@@ -3,29 +3,27 @@ import type { Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentSandbox, presentSandboxDeletion, presentSandboxDetail, presentSandboxReadiness, presentSandboxRecord } from '../presenters/present-sandbox.ts';
-import { created, ok, route, versioned, type Route } from '../route.ts';
+import { created, DEPRECATED_SINCE, ok, route, versioned, type Route } from '../route.ts';
 import {
   ClaimBody, SandboxDeletion, SandboxDetailEnvelope, SandboxEnvelope, SandboxListQuery, SandboxPage, SandboxPath, SandboxReadinessReport,
 } from '../schemas/sandboxes.ts';
-
-/** 2026-01-01T00:00:00Z. */
-const IS_READY_DEPRECATED_SINCE = 1_767_225_600;
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'claimSandbox', method: 'POST', path: '/sandboxes',
     access: 'tenant', summary: 'Claim an idle instance of a pool',
     body: ClaimBody, answers: { 201: SandboxEnvelope },
-    refusals: ['POOL_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
-    earlier: async ({ caller }, mark, instance) => {
-      const found = await operations.claimedUnder(caller, mark, instance);
-      return found && created({ sandbox: presentSandbox(found) });
-    },
+    refusals: ['POOL_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'POOL_NOT_OWNED', 'CONFLICT', 'POOL_EXHAUSTED', 'TOO_MANY_WAITING', 'QUOTA_EXCEEDED', 'UNAVAILABLE'],
+    opensItself: true,
     unsettled: (mark) => operations.unsettledClaim(mark),
-    handle: async ({ caller, body: { poolName, idleTimeout }, mark, localPool }) => {
+    waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
+    handle: async ({ caller, body: { poolName, idleTimeout, waitTimeoutSeconds = 0 }, opening, step, localPool, signal }) => {
       if (!poolName) throw poolNameRequired();
-      const request = { poolName: localPool(poolName), ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(mark ? { mark } : {}) };
-      return created({ sandbox: presentSandbox(await operations.claimSandbox(caller, request)) });
+      const request = {
+        poolName: localPool(poolName), waitMs: waitTimeoutSeconds * 1_000,
+        ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }), ...(opening ? { opening } : {}), ...(step ? { step } : {}),
+      };
+      return created({ sandbox: presentSandbox(await operations.claimSandbox(caller, request, waitTimeoutSeconds > 0 ? signal() : undefined)) });
     },
   }),
   route({
@@ -52,7 +50,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'isReady', method: 'GET', path: '/sandboxes/{sandboxId}/is_ready',
     access: 'tenant', summary: 'Run the readiness probes of a sandbox',
     params: SandboxPath, answers: { 200: SandboxReadinessReport, 503: SandboxReadinessReport }, withoutRetryAfter: true, refusals: ['SANDBOX_NOT_FOUND'],
-    deprecated: { since: IS_READY_DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}' },
+    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}' },
     handle: async ({ caller, params }) => {
       const body = presentSandboxReadiness(await operations.isReady(caller, params.sandboxId));
       return body.ready ? ok(body) : { status: 503, body };

@@ -64,6 +64,9 @@ export const IssuedApiKey = z.object({ apiKey: z.string().describe('The key itse
 export const ApiKeyPage = pageOf(ApiKey).meta({ id: 'ApiKeyPage' });
 export const ApiKeyDeletion = z.object({ keyId: z.string(), status: z.literal('deleted') }).meta({ id: 'ApiKeyDeletion' });
 
+export const ApiKeyPromotion = z.object({ keyId: z.string(), status: z.literal('promoted') }).meta({ id: 'ApiKeyPromotion' });
+
 export type ApiKeyWire = z.infer<typeof ApiKey>;
 export type ApiKeyDeletionWire = z.infer<typeof ApiKeyDeletion>;
+export type ApiKeyPromotionWire = z.infer<typeof ApiKeyPromotion>;
 export type IssuedApiKeyWire = z.infer<typeof IssuedApiKey>;

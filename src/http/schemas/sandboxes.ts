@@ -19,6 +19,7 @@ const idleTimeout = z.union([duration, z.literal(0), z.null()], { error: 'must b
 export const ClaimBody = z.object({
   poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe('The pool to claim from. Without it the answer is 400 with the message `poolName is required`.'),
   idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),
+  waitTimeoutSeconds: maybe(z.int().min(0).max(300)).describe('Wait for so long for an instance where none is idle, first come first served. Left out or 0: the answer comes at once.'),
 }).meta({ required: ['poolName'] });
 
 export const SandboxListQuery = z.object({
@@ -103,7 +104,7 @@ const SandboxWithIdleTimeout = z.object({
 
 const SandboxWithEndpoints = z.object({
   ...sandboxFields,
-  endpoints: z.record(z.string(), z.string()).describe('Endpoint name to URL. Always empty: ports are not published yet.'),
+  endpoints: z.record(z.string(), z.string()).describe('Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.'),
 }).meta({ id: 'SandboxWithEndpoints' });
 
 export const SandboxEnvelope = z.object({ sandbox: Sandbox }).meta({ id: 'SandboxEnvelope' });

@@ -60,6 +60,20 @@ end
 return answer
 `);
 
+/** How many there are of each namespace. ARGV: deadline. Answers `ok`, then namespace and number in turn. */
+export const COUNT_BY_NAMESPACE = defineScript('count_by_namespace', `
+local base, met, answer = KEYS[1], {}, {'ok'}
+for _, name in ipairs(redis.call('HKEYS', base .. ':groups')) do
+  local namespace = string.match(name, '^([^/]*)/')
+  if not met[namespace] then
+    met[namespace] = true
+    answer[#answer + 1] = namespace
+    answer[#answer + 1] = redis.call('ZCARD', base .. ':namespace:' .. namespace .. ':ended')
+  end
+end
+return answer
+`);
+
 /**
  * One step of a walk down a level, newest claim first. ARGV: deadline, level, the last member seen or '' (then the rank to begin at), the moment
  * at or after which they ended, most entries, how many matching ones to leave out, most to give, then the groups, all where there are none.
@@ -139,5 +153,22 @@ return {'ok'}
 export const EVENTS_OF = defineScript('events_of', `
 local answer = {'ok'}
 for _, event in ipairs(redis.call('ZRANGE', KEYS[1] .. ':events:' .. ARGV[2], 0, -1)) do answer[#answer + 1] = event end
+return answer
+`);
+
+/** Records a decision of an autoscaling group under its number, of each group the newest so many. ARGV: deadline, group, number, JSON, most, ms that they are kept after the last. Answers `ok`. */
+export const RECORD_DECISION = defineScript('record_decision', `
+local key = KEYS[1] .. ':decisions:' .. ARGV[2]
+redis.call('ZREMRANGEBYSCORE', key, ARGV[3], ARGV[3])
+redis.call('ZADD', key, ARGV[3], ARGV[4])
+redis.call('ZREMRANGEBYRANK', key, 0, -1 - ARGV[5])
+redis.call('PEXPIRE', key, ARGV[6])
+return {'ok'}
+`);
+
+/** ARGV: deadline, group. Answers `ok`, then the JSON of each decision, the newest first. */
+export const DECISIONS_OF = defineScript('decisions_of', `
+local answer = {'ok'}
+for _, decision in ipairs(redis.call('ZREVRANGE', KEYS[1] .. ':decisions:' .. ARGV[2], 0, -1)) do answer[#answer + 1] = decision end
 return answer
 `);

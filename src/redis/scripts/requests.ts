@@ -5,31 +5,38 @@ import { defineScript } from '../script.ts';
  * claim), and at last `answer`. KEYS: request, requests of the tenant.
  */
 
+/** A function that opens a request: `open_request(request, requests of the tenant, arguments of OPEN_REQUEST)`. Gives its answer. */
+export const OPENING = `
+local function open_request(request, requests, body, owner, lease, kept, most)
+  local known, until_, instance, answer = unpack(redis.call('HMGET', request, 'body', 'until', 'instance', 'answer'))
+  if answer then
+    if known ~= body then return 'reused', '' end
+    return 'answered', answer
+  end
+  if known and tonumber(until_) > now then return known == body and 'in-flight' or 'reused', '' end
+  redis.call('DEL', request)
+  redis.call('HSET', request, 'body', body, 'owner', owner, 'until', now + lease)
+  if instance then redis.call('HSET', request, 'instance', instance) end
+  redis.call('PEXPIRE', request, kept)
+  redis.call('ZREMRANGEBYSCORE', requests, '-inf', now)
+  redis.call('ZADD', requests, now + kept, request)
+  redis.call('PEXPIRE', requests, kept, 'GT')
+  if redis.call('PTTL', requests) < 0 then redis.call('PEXPIRE', requests, kept) end
+  local over = redis.call('ZCARD', requests) - most
+  if over > 0 then
+    for _, old in ipairs(redis.call('ZRANGE', requests, 0, over - 1)) do redis.call('DEL', old) end
+    redis.call('ZREMRANGEBYRANK', requests, 0, over - 1)
+  end
+  return 'new', instance or ''
+end
+`;
+
 /**
  * Opens it where nobody living has it. ARGV: deadline, body, owner, ms that it is the owner's, ms that it is kept, most requests of the tenant.
  * Answers `new` and the instance that a former owner named or ''; `in-flight`; `reused`; `answered` and the answer.
  */
-export const OPEN_REQUEST = defineScript('open_request', `
-local body, until_, instance, answer = unpack(redis.call('HMGET', KEYS[1], 'body', 'until', 'instance', 'answer'))
-if answer then
-  if body ~= ARGV[2] then return {'reused'} end
-  return {'answered', answer}
-end
-if body and tonumber(until_) > now then return { body == ARGV[2] and 'in-flight' or 'reused' } end
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'body', ARGV[2], 'owner', ARGV[3], 'until', now + ARGV[4])
-if instance then redis.call('HSET', KEYS[1], 'instance', instance) end
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-redis.call('ZADD', KEYS[2], now + ARGV[5], KEYS[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[5], 'GT')
-if redis.call('PTTL', KEYS[2]) < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
-local over = redis.call('ZCARD', KEYS[2]) - ARGV[6]
-if over > 0 then
-  for _, old in ipairs(redis.call('ZRANGE', KEYS[2], 0, over - 1)) do redis.call('DEL', old) end
-  redis.call('ZREMRANGEBYRANK', KEYS[2], 0, over - 1)
-end
-return {'new', instance or ''}
+export const OPEN_REQUEST = defineScript('open_request', `${OPENING}
+return { open_request(KEYS[1], KEYS[2], unpack(ARGV, 2)) }
 `);
 
 /** Its owner lives. ARGV: deadline, owner, ms. Answers `ok`, or `lost`. */
@@ -47,6 +54,7 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'body', ARGV[3], 'answer', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 redis.call('ZADD', KEYS[2], now + ARGV[5], KEYS[1])
+if redis.call('PTTL', KEYS[2]) < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
 return {'ok'}
 `);
 

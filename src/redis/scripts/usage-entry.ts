@@ -29,4 +29,15 @@ local function withdraw(key, times, name, holder)
   if left == '' then drop(key, times, name, entry.amount)
   else redis.call('HSET', key, name, entry.amount .. '|' .. entry.version .. '|' .. left) end
 end
+local function reserve(key, times, part)
+  local entry = entry_of(key, part.name) or { amount = 0, holders = '' }
+  local grown = part.amount - entry.amount
+  if grown > 0 and tonumber(redis.call('HGET', key, ':total')) + grown > part.limit then return false end
+  local holders = without(entry.holders, part.holder)
+  holders = holders == '' and part.holder or holders .. ',' .. part.holder
+  redis.call('HSET', key, part.name, part.amount .. '|' .. redis.call('HINCRBY', key, ':version', 1) .. '|' .. holders)
+  redis.call('HINCRBY', key, ':total', grown)
+  redis.call('ZADD', times, now, part.name)
+  return true
+end
 `;

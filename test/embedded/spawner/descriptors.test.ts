@@ -11,7 +11,7 @@ const shortOf = (spare: number, code: string): string => {
     import { Execution } from ${path('execution')};
     import { Watcher } from ${path('watcher')};
     const never = () => { throw new Error('an event came'); };
-    const pty = () => new Pty({ file: '/bin/true', args: [], order: Buffer.alloc(0), cols: 80, rows: 24 }, { output() {}, taken() {}, exited() {} });
+    const pty = (exited = () => {}) => new Pty({ file: '/bin/true', args: [], order: Buffer.alloc(0), cols: 80, rows: 24 }, { output() {}, taken() {}, exited });
     const place = { init: { pid: 1, startTime: '1' }, cgroups: [], env: {}, workingDir: '/', bare: undefined };
     const execution = () => new Execution(new Joiners(() => '/bin/true'), place, { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 }, { output: never, exited: never, failed: never });
     const watcher = async () => {
@@ -24,7 +24,7 @@ const shortOf = (spare: number, code: string): string => {
       watcher.stop();
       return complaints < 2 ? 'never tried again' : 'tried again';
     };
-    await new Promise((resolve) => pty().constructor && setTimeout(resolve, 300)); // what is loaded late is loaded
+    await new Promise((exited) => pty(exited)); // what is loaded late is loaded
     const held = [];
     const fill = () => { try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {} };
     fill();
@@ -32,10 +32,10 @@ const shortOf = (spare: number, code: string): string => {
     const tried = async (make) => { try { const made = await make(); return typeof made === 'string' ? made : 'made'; } catch (error) { return error.message; } };
     ${code}
     const answer = await tried(make);
-    await new Promise((resolve) => setTimeout(resolve, 50));
     const before = held.length;
-    fill();
-    console.log(JSON.stringify([answer, held.length - before]));
+    const back = () => { fill(); return held.length - before; };
+    for (const until = performance.now() + 5_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
+    console.log(JSON.stringify([answer, back()]));
   `;
   const done = spawnSync('/bin/bash', ['-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, '--import', 'tsx', '--input-type=module', '-e', program], { encoding: 'utf8', timeout: 30_000 });
   return done.stdout.trim() || done.stderr;

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordConflict, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/database.ts';
+import { DEFAULT_UPDATE_STRATEGY } from '../../../src/model/pool.ts';
 import { DatabaseRefused, migrate, SCHEMA_VERSION } from '../../../src/embedded/migrations.ts';
 import { sqliteHistory } from '../../../src/embedded/history.ts';
 import { STATEMENTS } from '../../../src/embedded/database-statements.ts';
@@ -298,7 +299,9 @@ describe('the database', () => {
     const store = sqliteRecordStore(database, quietLog);
     const [template] = await store.templates.list();
     expect(template).to.deep.include({ name: 'small', revision: '7' });
-    expect((await store.pools.list()).map(({ uid, revision }) => [uid, revision])).to.deep.equal([['u1', '8']]);
+    expect(await store.pools.list()).to.deep.equal([{
+      uid: 'u1', revision: '8', name: 'default', replicas: 2, source: { templateName: 'small' }, templateVersion: '1', updateStrategy: DEFAULT_UPDATE_STRATEGY,
+    }]);
     expect(Number((template && await store.templates.update(template))?.revision)).to.be.greaterThan(8);
     const history = sqliteHistory(database, { clock, log: quietLog, retentionMs: 1_000 });
     await history.record(aFinished());

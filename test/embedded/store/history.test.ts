@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { sqliteHistory, SWEEP_PAUSE_MS, SWEEP_ROWS } from '../../../src/embedded/history.ts';
+import { SWEEP_PAUSE_MS } from '../../../src/contracts/retention.ts';
+import { sqliteHistory, SWEEP_ROWS } from '../../../src/embedded/history.ts';
 import { aFinished, historySuite } from '../../contracts/history.ts';
 import { ALICE } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
@@ -44,6 +45,7 @@ describe('retention of the history', () => {
     expect((await claims())[0]?.[1]).to.equal(1); // of the one that is left
     expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [kept], total: 1 });
     expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
+    expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
   });
 
   it('looks again as time goes by', async () => {
@@ -87,10 +89,10 @@ describe('retention of the history', () => {
     await history.stop();
     await file.database.close();
 
-    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts', 'sandbox_events'].map((table) =>
+    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts', 'history_namespaces', 'sandbox_events'].map((table) =>
       connection.prepare(`SELECT * FROM ${table}`).all().length));
 
-    expect(left).to.deep.equal([0, 0, 0, 0]);
+    expect(left).to.deep.equal([0, 0, 0, 0, 0]);
   });
 });
 

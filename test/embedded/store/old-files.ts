@@ -21,7 +21,7 @@ export const writeVersion1 = (path: string): void => {
         '{"poolUid":"u1","poolName":"default","poolOwner":{"namespace":"alpha","team":"alpha","user":"alice"},"createdAt":1700000000000,"updateRevision":"r1","cpu":"1","memory":"128Mi","containerImages":{"main":"host"},"startupTimeoutMs":10000}',
         '{"containers":[],"network":"none","startupTimeoutMs":10000,"idleTimeoutMs":0,"maxLifetimeMs":0,"cpu":"1","memory":"128Mi"}');
       INSERT INTO templates VALUES ('small', 7, '{"name":"small","version":"1","createdAt":1,"document":{}}');
-      INSERT INTO pools VALUES ('u1', 8, 'alpha', 'default', '{"uid":"u1","name":"default","replicas":2}');
+      INSERT INTO pools VALUES ('u1', 8, 'alpha', 'default', '{"uid":"u1","name":"default","replicas":2,"templateName":"small","templateVersion":"1"}');
     `);
   });
 };

@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ControlPlane } from '../control-plane.ts';
+import { ControlPlane } from '../../../local-cluster/control-plane.ts';
 import { FaultProxy } from '../fault-proxy.ts';
 import { HttpClient } from '../http-client.ts';
-import { startRedis, type TestRedis } from '../redis-server.ts';
-import { aPodTemplate, type Replica, Replicas } from '../replicas.ts';
+import { startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
+import { aPodTemplate, type Replica, Replicas } from '../../../local-cluster/replicas.ts';
+import { watchedFolder } from '../../../local-cluster/watched-folder.ts';
 import { FakeClock } from './faults/clock-jump.ts';
 import { POOL_TEMPLATE, type Reached } from './recorder.ts';
 
@@ -28,14 +28,14 @@ export interface Contender extends Reached {
 /** Three replicas, the cluster and the Redis they live on, all of it at the mercy of faults. */
 export class Arena {
   readonly controlPlane: ControlPlane;
-  readonly redis: TestRedis;
+  readonly redis: RedisServer;
   readonly replicas: Replicas;
   readonly contenders: readonly Contender[];
   /** By `namespace/team/user`. */
   readonly #keys = new Map<string, string>();
   readonly #folder: string;
 
-  private constructor(parts: { readonly controlPlane: ControlPlane; readonly redis: TestRedis; readonly replicas: Replicas; readonly links: readonly Link[]; readonly folder: string }) {
+  private constructor(parts: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly replicas: Replicas; readonly links: readonly Link[]; readonly folder: string }) {
     [this.controlPlane, this.redis, this.replicas, this.#folder] = [parts.controlPlane, parts.redis, parts.replicas, parts.folder];
     this.contenders = parts.links.map((link, n) => {
       const replica = parts.replicas.replica(n);
@@ -53,7 +53,7 @@ export class Arena {
   static async start({ quota }: ArenaOptions): Promise<Arena> {
     const undo: (() => Promise<unknown> | void)[] = [];
     try {
-      const folder = mkdtempSync(join(tmpdir(), 'sandpool-arena-'));
+      const folder = watchedFolder('arena');
       undo.push(() => { rmSync(folder, { recursive: true, force: true }); });
       const redis = await startRedis();
       undo.push(() => redis.stop());
@@ -99,7 +99,7 @@ export class Arena {
 interface Link extends Pick<Contender, 'toApi' | 'toRedis' | 'clock'> { readonly env: Readonly<Record<string, string>> }
 
 /** A replica's own way to the API server and to Redis, and its own wall clock. */
-const linkOf = async (n: number, { controlPlane, redis, folder }: { readonly controlPlane: ControlPlane; readonly redis: TestRedis; readonly folder: string }): Promise<Link> => {
+const linkOf = async (n: number, { controlPlane, redis, folder }: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly folder: string }): Promise<Link> => {
   const toApi = new FaultProxy(placeOf(controlPlane.server));
   const toRedis = new FaultProxy(placeOf(redis.settings.urls[0] ?? ''));
   const [apiPort, redisPort] = [await toApi.start(), await toRedis.start()];

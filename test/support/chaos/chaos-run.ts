@@ -1,16 +1,16 @@
 import { Dice } from '../hostile-values.ts';
 import { Arena } from './arena.ts';
-import type { Fault } from './faults/fault.ts';
 import { FaultPlan } from './fault-plan.ts';
 import type { Disturbance, Evidence, Moment, Violation } from './history.ts';
 import { Load } from './load.ts';
 import { Recorder } from './recorder.ts';
 import { Settling } from './settling.ts';
 import { StoreLog } from './store-log.ts';
+import { strike } from './strike.ts';
 import { violationsOf } from './verdict.ts';
 
 export interface ChaosOptions {
-  /** Everything random comes from here; what clients and faults meet does not. */
+  /** Faults come from here: their kinds, victims and times, in order. What they meet is left to chance, and so is what clients do in between. */
   readonly seed: number;
   /** It goes on until so many claims are acknowledged and so many faults are over, or for `atMostMs`. */
   readonly claims: number;
@@ -19,7 +19,9 @@ export interface ChaosOptions {
   /** Those of FAULT_KINDS that are used; all unless told. */
   readonly kinds?: readonly string[];
   readonly clients?: number;
-  readonly onFault?: (line: string) => void;
+  readonly onStrike?: (line: string) => void;
+  /** Ends the load early; what was reached by then is judged. */
+  readonly enough?: AbortSignal;
 }
 
 export interface ChaosReport {
@@ -37,9 +39,12 @@ const CLIENTS = 16;
 const QUOTA = 10;
 const POOLS = [{ user: 'ann', name: 'alpha', replicas: 8 }, { user: 'ann', name: 'beta', replicas: 4 }, { user: 'bob', name: 'gamma', replicas: 6 }] as const;
 const TEAMS = { ann: 'red', bob: 'blue' } as const;
-const SETTLE_MS = 60_000;
-/** A lease that runs out, and the barrier of its next holder, on a machine that has other work too. */
-const TAKEOVER_MS = 8_000;
+/** Usage that was made anew is settled 30 s later, in rounds of 10 s. */
+const SETTLE_MS = 90_000;
+/** How often it is looked whether the load has done enough. */
+const ENOUGH_EVERY_MS = 1_000;
+/** For the faults of one strike, and what restarts after them. */
+const STRIKE_MS = 240_000;
 
 /** Load and faults on three replicas; then what the evidence says about the promises. */
 export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
@@ -60,15 +65,20 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
       running: (user) => settling.running(user, dice.below(arena.contenders.length)),
     });
     load.start();
-    const plan = new FaultPlan(arena, { dice, namespaces: Object.values(users).map((user) => user.split('/')[0] ?? ''), ...(options.kinds ? { kinds: options.kinds } : {}) });
+    const { contenders, controlPlane, redis } = arena;
+    const plan = new FaultPlan({ contenders, controlPlane, redis, namespaces: [namespaceOf(users.ann), namespaceOf(users.bob)] }, { seed: options.seed, ...(options.kinds ? { kinds: options.kinds } : {}) });
     const disturbances: Disturbance[] = [];
     const deadline = now() + options.atMostMs;
-    while (now() < deadline && (load.claims < options.claims || disturbances.length < options.faults)) {
-      await pause(1_000 + dice.below(3_000));
-      if (disturbances.length >= options.faults) continue;
-      const fault = await plan.next();
-      disturbances.push(await strike(fault, now));
-      options.onFault?.(`${(now() / 1_000).toFixed(0)} s: ${fault.kind} (${fault.victim}) for ${fault.lastsMs} ms; ${load.claims} claims acknowledged`);
+    while (now() < deadline && options.enough?.aborted !== true && (load.claims < options.claims || disturbances.length < options.faults)) {
+      const faultsLeft = options.faults - disturbances.length;
+      // Spread over the claims.
+      if (faultsLeft > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
+        const done = await strike(plan.next(faultsLeft), { now, replicas: contenders.length, withinMs: STRIKE_MS });
+        disturbances.push(...done);
+        options.onStrike?.(`${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${from.toFixed(0)}-${to.toFixed(0)}`).join(' and ')}; ${load.claims} claims acknowledged`);
+      } else {
+        await pause(ENOUGH_EVERY_MS);
+      }
     }
     await load.stop();
     const unsettled = await settling.unsettled(load, disturbances);
@@ -87,13 +97,6 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
   }
 };
 
-const strike = async (fault: Fault, now: () => Moment): Promise<Disturbance> => {
-  const from = now();
-  await fault.begin();
-  await pause(fault.lastsMs);
-  await fault.end();
-  const to = now();
-  return { kind: fault.kind, victim: fault.victim, from, to, led: (fault.others === 'lead' ? from : to) + TAKEOVER_MS, removed: fault.removes ?? [] };
-};
+const namespaceOf = (user: string): string => user.split('/')[0] ?? '';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });

@@ -16,6 +16,8 @@ export interface ClaimSeen { readonly revision: number; readonly owner: string; 
 export interface Life {
   readonly id: string;
   readonly poolUid: string;
+  /** Its own Pod was there; else nothing of it ever ran. */
+  readonly hadPod: boolean;
   readonly spans: readonly Span[];
   /** Every claim that its record ever showed, when it first did; one, if all is well. */
   readonly claims: readonly ClaimSeen[];

@@ -90,10 +90,13 @@ export class Settling {
   async #quotaTrouble(user: string): Promise<string | undefined> {
     const [namespace = '', team = '', name = ''] = user.split('/');
     const usage = keysOf(this.#deps.arena.redis.settings.prefix).usage({ namespace, team, user: name }, 'sandboxes');
-    const counted = (await this.#deps.arena.redis.client.hkeys(usage)).filter((id) => !id.startsWith(':'));
+    const { redis: { client } } = this.#deps.arena;
+    const [run] = /(?<=run_id:)[0-9a-f]+/.exec(await client.info('server')) ?? [];
+    // Where it was lost, or may be an older copy, nothing is counted until it is asked for again.
+    if (await client.hget(usage, ':run') !== run) return undefined;
+    const counted = (await client.hkeys(usage)).filter((id) => !id.startsWith(':'));
     const running = new Set(await this.running(user, 0));
-    // Of one whose usage was lost nothing is counted until it is asked for again.
-    if (counted.length === 0 || (counted.length === running.size && counted.every((id) => running.has(id)))) return undefined;
+    if (counted.length === running.size && counted.every((id) => running.has(id))) return undefined;
     return `counted and not running: ${counted.filter((id) => !running.has(id)).join(' ')}; running: ${[...running].join(' ')}`;
   }
 

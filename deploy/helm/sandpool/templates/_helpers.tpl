@@ -55,7 +55,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.redis.withCa }}{{ $_ := set $redis "caFile" "/etc/sandpool/redis/ca.crt" }}{{ end }}
 {{- $own := dict "assembly" "kubernetes" "dataDir" "/var/lib/sandpool" "secretsDir" "/etc/sandpool/secrets" "namespacePattern" .Values.namespacePattern "redis" $redis }}
 {{- if .Values.tls.existingSecret }}{{ $_ := set $own "tls" (dict "certFile" "/etc/sandpool/tls/tls.crt" "keyFile" "/etc/sandpool/tls/tls.key") }}{{ end }}
-{{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" }}
+{{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
+{{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") }}
 {{- toYaml (mergeOverwrite $usual (deepCopy .Values.config) $own) }}
 {{- end }}
 

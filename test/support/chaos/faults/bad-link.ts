@@ -12,13 +12,14 @@ export class BadLink implements Fault {
   readonly kind: string;
   readonly victim: string;
   readonly others = 'wait';
+  readonly hinders: number;
   readonly lastsMs: number;
   readonly #proxy: FaultProxy;
   readonly #trouble: LinkTrouble;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(proxy: FaultProxy, { trouble, victim, lastsMs }: { readonly trouble: LinkTrouble; readonly victim: string; readonly lastsMs: number }) {
-    [this.#proxy, this.#trouble, this.kind, this.victim, this.lastsMs] = [proxy, trouble, `link ${trouble}`, victim, lastsMs];
+  constructor(proxy: FaultProxy, { trouble, victim, hinders, lastsMs }: { readonly trouble: LinkTrouble; readonly victim: string; readonly hinders: number; readonly lastsMs: number }) {
+    [this.#proxy, this.#trouble, this.kind, this.victim, this.hinders, this.lastsMs] = [proxy, trouble, `link ${trouble}`, victim, hinders, lastsMs];
   }
 
   async begin(): Promise<void> {

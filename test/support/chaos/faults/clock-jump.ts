@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { watchedFolder } from '../../../../local-cluster/watched-folder.ts';
 import type { Fault } from './fault.ts';
 
 const LIBRARY = readdirSync('/usr/lib').map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`).find((file) => existsSync(file));
@@ -9,7 +9,7 @@ export const noFakeTime = LIBRARY === undefined ? 'needs libfaketime: script/boo
 
 /** The wall clock of a process that is started with `env`: it can be set off by so many seconds. The monotonic one goes on as it is. */
 export class FakeClock {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'sandpool-clock-'));
+  readonly #folder = watchedFolder('clock');
 
   constructor() { this.set(0); }
 

@@ -1,15 +1,16 @@
-import type { Redis } from 'ioredis';
 import type { Fault } from './fault.ts';
+
+export interface Flushable { flushall(): Promise<unknown> }
 
 /** Redis loses everything, and has nothing to say about it. */
 export class Flushed implements Fault {
   readonly kind = 'flush';
-  readonly victim = 'redis';
+  readonly victim = 'what Redis knows';
   readonly others = 'wait';
   readonly lastsMs = 0;
-  readonly #redis: Redis;
+  readonly #redis: Flushable;
 
-  constructor(redis: Redis) { this.#redis = redis; }
+  constructor(redis: Flushable) { this.#redis = redis; }
 
   async begin(): Promise<void> { await this.#redis.flushall(); }
   async end(): Promise<void> {}

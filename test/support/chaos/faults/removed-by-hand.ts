@@ -1,35 +1,45 @@
-import type { Cluster } from '../../control-plane/cluster.ts';
-import { podNameOf } from '../../../../src/model/identifiers.ts';
+import type { Dice } from '../../hostile-values.ts';
+import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts';
+import { idOfPodName, podNameOf } from '../../../../src/model/identifiers.ts';
 import type { Fault } from './fault.ts';
+import { insist } from './insist.ts';
 
 export interface Removal {
   /** As kubectl names it. */
   readonly resource: 'pods' | 'sandboxes.sandpool.dev';
   readonly namespace: string;
-  readonly ids: readonly string[];
+  /** Chooses of those that are there. */
+  readonly dice: Dice;
 }
+
+/** Of what one hand deletes. */
+const MOST_REMOVED = 3;
 
 /** Somebody deletes Pods, or records, whatever state they are in. */
 export class RemovedByHand implements Fault {
   readonly kind: string;
-  readonly victim: string;
   readonly others = 'lead';
   readonly lastsMs = 0;
-  readonly removes: readonly string[];
-  readonly #cluster: Cluster;
+  readonly victim: string;
+  readonly removes: string[] = [];
+  readonly #cluster: Pick<Cluster, 'kubectl'>;
   readonly #removal: Removal;
 
-  constructor(cluster: Cluster, removal: Removal) {
+  constructor(cluster: Pick<Cluster, 'kubectl'>, removal: Removal) {
     this.#cluster = cluster;
     this.#removal = removal;
     this.kind = removal.resource === 'pods' ? 'delete Pods' : 'delete records';
-    this.removes = removal.ids;
-    this.victim = removal.ids.join(' ');
+    this.victim = `${removal.resource} of ${removal.namespace}`;
   }
 
   async begin(): Promise<void> {
-    const { resource, namespace, ids } = this.#removal;
-    await this.#cluster.kubectl('delete', resource, '-n', namespace, '--ignore-not-found', '--wait=false', '--grace-period=0', '--force', ...ids.map(podNameOf));
+    const { resource, namespace, dice } = this.#removal;
+    const listed = await insist(() => this.#cluster.kubectl('get', resource, '-n', namespace, '-o', 'jsonpath={.items[*].metadata.name}'));
+    const there = listed.split(' ').flatMap((name) => idOfPodName(name) ?? []);
+    for (let left = 1 + dice.below(MOST_REMOVED); left > 0 && there.length > 0; left -= 1) this.removes.push(...there.splice(dice.below(there.length), 1));
+    if (this.removes.length === 0) return;
+    const names = this.removes.map(podNameOf);
+    await insist(() => this.#cluster.kubectl('delete', resource, '-n', namespace, '--ignore-not-found', '--wait=false', '--grace-period=0', '--force', ...names));
   }
 
   async end(): Promise<void> {}

@@ -1,6 +1,7 @@
-import type { Cluster } from '../../control-plane/cluster.ts';
-import { STAGE_LABEL } from '../../control-plane/kwok-config.ts';
+import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts';
+import { STAGE_LABEL } from '../../../../local-cluster/control-plane/kwok-config.ts';
 import type { Fault } from './fault.ts';
+import { insist } from './insist.ts';
 
 /** A node whose kubelet says nothing good; the controllers of the cluster mark its Pods as not ready. */
 export class UnreadyNode implements Fault {
@@ -8,26 +9,32 @@ export class UnreadyNode implements Fault {
   readonly victim: string;
   readonly others = 'lead';
   readonly lastsMs: number;
-  readonly #cluster: Cluster;
+  readonly #cluster: Pick<Cluster, 'kubectl' | 'kubectlAs'>;
 
-  constructor(cluster: Cluster, { node, lastsMs }: { readonly node: string; readonly lastsMs: number }) {
+  constructor(cluster: Pick<Cluster, 'kubectl' | 'kubectlAs'>, { node, lastsMs }: { readonly node: string; readonly lastsMs: number }) {
     [this.#cluster, this.victim, this.lastsMs] = [cluster, node, lastsMs];
   }
 
-  async begin(): Promise<void> { await this.#cluster.kubectl('label', 'node', this.victim, '--overwrite', `${STAGE_LABEL}=unready`); }
+  async begin(): Promise<void> { await this.#ask('label', 'node', this.victim, '--overwrite', `${STAGE_LABEL}=unready`); }
 
   /** Says of the node's Pods that they are ready again, as their kubelet would: kwok does not. */
   async end(): Promise<void> {
-    await this.#cluster.kubectl('label', 'node', this.victim, `${STAGE_LABEL}-`);
-    await this.#cluster.kubectl('wait', '--for=condition=Ready', 'node', this.victim, '--timeout=30s');
-    const pods = JSON.parse(await this.#cluster.kubectl('get', 'pods', '-A', '--field-selector', `spec.nodeName=${this.victim},status.phase=Running`, '-o', 'json')) as {
+    await this.#ask('label', 'node', this.victim, `${STAGE_LABEL}-`);
+    await this.#ask('wait', '--for=condition=Ready', 'node', this.victim, '--timeout=30s');
+    const pods = JSON.parse(await this.#ask('get', 'pods', '-A', '--field-selector', `spec.nodeName=${this.victim},status.phase=Running`, '-o', 'json')) as {
       readonly items: readonly { readonly metadata: { readonly namespace: string; readonly name: string }; readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] } }[];
     };
     for (const { metadata: { namespace, name }, status } of pods.items) {
       if (status.conditions?.find(({ type }) => type === 'Ready')?.status === 'True') continue;
       const patch = JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } });
-      // It may be gone by now.
-      await this.#cluster.kubectlAs('admin', ['patch', 'pod', name, '-n', namespace, '--subresource=status', '--type=strategic', '-p', patch]);
+      await insist(async () => {
+        const { exitCode, stderr } = await this.#cluster.kubectlAs('admin', ['patch', 'pod', name, '-n', namespace, '--subresource=status', '--type=strategic', '-p', patch]);
+        if (exitCode !== 0 && !stderr.includes('NotFound')) throw new Error(stderr);
+      });
     }
+  }
+
+  async #ask(...args: readonly string[]): Promise<string> {
+    return await insist(() => this.#cluster.kubectl(...args));
   }
 }

@@ -8,11 +8,12 @@ const AFTERMATH_MS = 12_000;
 
 /**
  * A pool has no more instances than `replicas`, but for 5 s after a takeover. One that was asked to end does not count: its
- * replacement may be born before it is gone. Time in which nobody leads, or can write, does not count either.
+ * replacement may be born before it is gone. Nor does a record that never got a Pod, and is retired for it: nothing of it is live. Time in which nobody leads, or can write, does not count either.
  */
 export const surplusTrimmed = (seen: Case): readonly string[] => {
   const steps = new Map<string, Step[]>();
   for (const life of seen.instances.values()) {
+    if (!life.hadPod) continue;
     const until = Math.min(seen.time.reachedBy(askedToEnd(seen, life.id)) + 1, life.ended ?? Infinity, firstEnd(life.spans));
     const from = life.spans[0]?.from ?? 0;
     if (until <= from) continue;

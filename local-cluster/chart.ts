@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseAllDocuments } from 'yaml';
+import { findPrograms } from './control-plane/programs.ts';
+
+export const CHART = fileURLToPath(new URL('../deploy/helm/sandpool', import.meta.url));
+const HELM_MS = 60_000;
+
+/** A manifest of the chart, as far as anybody here looks into it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+  readonly [part: string]: unknown;
+}
+
+export interface Rendering {
+  readonly release?: string;
+  readonly namespace?: string;
+  readonly values?: object;
+}
+
+/** What helm prints; throws with its words where it refuses. */
+export const helm = (args: readonly string[], input = ''): string =>
+  execFileSync(findPrograms(['helm']).get('helm') ?? '', args, { input, encoding: 'utf8', timeout: HELM_MS, maxBuffer: 64 * 2 ** 20, stdio: ['pipe', 'pipe', 'pipe'] });
+
+/** What an installation of the chart would make, its custom resource definitions left out. */
+export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system', values = {} }: Rendering = {}): readonly Manifest[] => {
+  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-'], JSON.stringify(values));
+  return parseAllDocuments(text).flatMap((document) => {
+    const value: unknown = document.toJS();
+    return value === null ? [] : [value as Manifest];
+  });
+};
+
+/** The only one of a kind, or the one of that name. */
+export const manifestOf = (manifests: readonly Manifest[], kind: string, name?: string): Manifest => {
+  const [found, ...more] = manifests.filter((manifest) => manifest.kind === kind && (name === undefined || manifest.metadata.name === name));
+  if (!found || more.length > 0) throw new Error(`the chart has not exactly one ${kind} ${name ?? ''}`);
+  return found;
+};

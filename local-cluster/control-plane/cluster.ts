@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
+
+/** `admin` may do everything; `sandpool` has the daemon's rights, in the namespaces that `namespace` made. */
+export type ClusterUser = 'admin' | 'sandpool';
+
+export interface KubectlAnswer {
+  /** undefined when a signal or the deadline ended it */
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface ClusterAccess {
+  readonly kubectl: string;
+  readonly kubeconfigs: Readonly<Record<ClusterUser, string>>;
+  /** Whom the rights of `sandpool` are bound to. */
+  readonly subject: RightsSubject;
+}
+
+const KUBECTL_MS = 60_000;
+
+/** A Kubernetes cluster and the ways into it, whoever started it. */
+export abstract class Cluster {
+  readonly #namespaces: string[] = [];
+  readonly #access: ClusterAccess;
+  readonly server: string;
+  readonly caPem: string;
+
+  constructor(access: ClusterAccess, place: { readonly server: string; readonly caPem: string }) {
+    this.#access = access;
+    this.server = place.server;
+    this.caPem = place.caPem;
+  }
+
+  get kubectlProgram(): string {
+    return this.#access.kubectl;
+  }
+
+  abstract stop(): Promise<void>;
+
+  /** The path of a kubeconfig file, which is JSON. */
+  kubeconfig(user: ClusterUser): string {
+    return this.#access.kubeconfigs[user];
+  }
+
+  /** What it printed, as `admin`; rejects with its words where it failed. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    return this.#printed(args, await this.kubectlAs('admin', args));
+  }
+
+  async kubectlAs(user: ClusterUser, args: readonly string[], input = ''): Promise<KubectlAnswer> {
+    return runKubectl(this.#access.kubectl, this.kubeconfig(user), args, input);
+  }
+
+  /** Server-side apply, as `admin`: of YAML or JSON text, or of objects. */
+  async apply(manifests: string | object | readonly object[]): Promise<void> {
+    const args = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+    this.#printed(args, await this.kubectlAs('admin', args, manifestText(manifests)));
+  }
+
+  /** Makes a tenant's namespace as the chart does, in which pods can be made at once, and answers its name. */
+  async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
+    this.#namespaces.push(name);
+    await this.apply(tenantNamespace(name, this.#access.subject));
+    await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, '--timeout=30s');
+    return name;
+  }
+
+  /** Those that `namespace` made; does not wait until they are gone. */
+  async removeNamespaces(): Promise<void> {
+    const names = this.#namespaces.splice(0);
+    if (names.length > 0) await this.kubectl('delete', 'namespace', '--ignore-not-found', '--wait=false', ...names);
+  }
+
+  #printed(args: readonly string[], { exitCode, stdout, stderr }: KubectlAnswer): string {
+    if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode ?? 'a signal'}: ${stderr.trim()}`);
+    return stdout;
+  }
+}
+
+export const runKubectl = (program: string, kubeconfig: string, args: readonly string[], input: string): Promise<KubectlAnswer> =>
+  new Promise((resolve, reject) => {
+    const options = { timeout: KUBECTL_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 2 ** 20 } as const;
+    const child = execFile(program, [`--kubeconfig=${kubeconfig}`, `--cache-dir=${kubeconfig}.cache`, ...args], options, (error, stdout, stderr) => {
+      const exitCode = error ? error.code ?? undefined : 0;
+      if (typeof exitCode === 'string') reject(new Error(`kubectl did not run, or printed too much: ${exitCode}`));
+      else resolve({ exitCode, stdout, stderr });
+    });
+    child.stdin?.on('error', () => undefined); // it ended without reading
+    child.stdin?.end(input);
+  });
+
+/** As `kubectl -f -` reads them. */
+export const manifestText = (manifests: string | object | readonly object[]): string =>
+  typeof manifests === 'string' ? manifests : JSON.stringify(Array.isArray(manifests) ? { apiVersion: 'v1', kind: 'List', items: manifests } : manifests);
+
+/** A cluster as kubectl and every client library read it; a token or a client certificate says who it is. */
+export const kubeconfigText = (place: { readonly server: string; readonly caFile: string }, user: object): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server: place.server, 'certificate-authority-data': readFileSync(place.caFile).toString('base64') } }],
+    users: [{ name: 'user', user }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'user' } }],
+    'current-context': 'test',
+  }, undefined, 2);

@@ -1,0 +1,16 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Cluster } from './control-plane/cluster.ts';
+import { eventually } from './eventually.ts';
+
+const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
+
+/** Makes the kinds of Sandpool known to the cluster, as the chart does; may be repeated. */
+export const installCustomResources = async (cluster: Cluster): Promise<void> => {
+  const files = readdirSync(FOLDER);
+  await cluster.apply(files.map((file) => readFileSync(FOLDER + file, 'utf8')).join('---\n'));
+  const kinds = files.map((file) => `${file.replace('.yaml', '')}.sandpool.dev`);
+  await cluster.kubectl('wait', '--for=condition=established', '--timeout=30s', ...kinds.map((kind) => `crd/${kind}`));
+  // Established, a kind's storage is made ready with its first use.
+  await eventually(async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0, 'the custom resources are served');
+};

@@ -1,0 +1,149 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { RedisSettings } from '../src/redis/settings.ts';
+import { aCertificate, type Certificate } from './a-certificate.ts';
+import { freePorts } from './control-plane/free-ports.ts';
+import { eventually } from './eventually.ts';
+import { markOf, watchedFolder } from './watched-folder.ts';
+
+/** Debian's redis-server is a name for redis-check-rdb of redis-tools, which starts no service; the program goes by what it is called. */
+const PROGRAM = ['/usr/bin/redis-server', '/usr/local/bin/redis-server', '/usr/bin/redis-check-rdb'].find((path) => existsSync(path));
+const START_MS = 10_000;
+const PASSWORD = 'only-for-tests';
+
+export const noRedis = PROGRAM === undefined ? 'needs Redis: script/bootstrap --tests installs it' : undefined;
+
+export interface RedisServerOptions {
+  /** With TLS, and a password for the user `sandpool`. */
+  readonly secure?: boolean;
+  /** Without a log of what was written. */
+  readonly forgetful?: boolean;
+  /** More lines of redis.conf. */
+  readonly config?: readonly string[];
+}
+
+/** A real Redis of its own folder and port, on the loopback, with an append-only file. */
+export interface RedisServer {
+  readonly settings: RedisSettings;
+  /** As another client, that waits. */
+  readonly client: Redis;
+  /** kill -9, and waits for its end. */
+  kill(): Promise<void>;
+  /** On the same port and files. */
+  restart(): Promise<void>;
+  /** SIGSTOP, or SIGCONT. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void;
+  stop(): Promise<void>;
+}
+
+export const startRedis = async (options: RedisServerOptions = {}): Promise<RedisServer> => {
+  const folder = watchedFolder('redis');
+  const certificate = options.secure ? aCertificate() : undefined;
+  const [port = 0] = await freePorts(1);
+  const configFile = join(folder, 'redis.conf');
+  writeFileSync(configFile, configOf(options, { folder, port, certificate }));
+  let server = await run(configFile, port);
+  const settings: RedisSettings = {
+    urls: [`${certificate ? 'rediss' : 'redis'}://127.0.0.1:${port}`], cluster: false, prefix: 'sandpool',
+    ...(certificate ? { ca: certificate.cert, username: 'sandpool', password: PASSWORD } : {}),
+  };
+  const client = new Redis(port, '127.0.0.1', {
+    ...(certificate ? { tls: { ca: certificate.cert }, username: 'sandpool', password: PASSWORD } : {}), retryStrategy: () => 50, maxRetriesPerRequest: null,
+  });
+  client.on('error', () => undefined);
+  return {
+    settings, client,
+    kill: () => end(server),
+    restart: async () => { server = await run(configFile, port); },
+    signal: (name) => { server.kill(name); },
+    stop: async () => {
+      client.disconnect();
+      await end(server);
+      for (const path of [folder, certificate?.folder]) if (path !== undefined) rmSync(path, { recursive: true, force: true });
+    },
+  };
+};
+
+export interface RedisCluster {
+  readonly settings: RedisSettings;
+  readonly nodes: readonly Redis[];
+  stop(): Promise<void>;
+}
+
+/** Three nodes that share the slots. */
+export const startRedisCluster = async (): Promise<RedisCluster> => {
+  const folders: string[] = [];
+  const servers: ChildProcess[] = [];
+  const nodes: Redis[] = [];
+  for (let n = 0; n < NODES; n++) {
+    const folder = watchedFolder('redis');
+    const [port = 0, bus = 0] = await freePorts(2);
+    folders.push(folder);
+    const configFile = join(folder, 'redis.conf');
+    writeFileSync(configFile, configOf({ config: ['cluster-enabled yes', `cluster-port ${bus}`, 'cluster-config-file nodes.conf', 'cluster-node-timeout 2000'] }, { folder, port, certificate: undefined }));
+    servers.push(await run(configFile, port));
+    nodes.push(new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => undefined));
+    await nodes[0]?.call('CLUSTER', 'MEET', '127.0.0.1', String(port), String(bus));
+  }
+  for (const [n, node] of nodes.entries()) {
+    const [first, last] = [Math.ceil((n * SLOTS) / NODES), Math.ceil(((n + 1) * SLOTS) / NODES) - 1];
+    await node.call('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last));
+  }
+  for (const node of nodes) {
+    await eventually(async () => {
+      const info = String(await node.call('CLUSTER', 'INFO'));
+      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
+    }, 'the nodes of the Redis cluster find each other', START_MS);
+  }
+  return {
+    nodes,
+    settings: { urls: nodes.slice(0, 2).map(({ options }) => `redis://127.0.0.1:${options.port}`), cluster: true, prefix: 'sandpool' },
+    stop: async () => {
+      for (const node of nodes) node.disconnect();
+      await Promise.all(servers.map(end));
+      for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+const NODES = 3;
+const SLOTS = 16_384;
+
+interface Place { readonly folder: string; readonly port: number; readonly certificate: Certificate | undefined }
+
+const configOf = ({ forgetful, config = [] }: RedisServerOptions, { folder, port, certificate }: Place): string => [
+  'bind 127.0.0.1', `dir ${folder}`, 'save ""', `appendonly ${forgetful ? 'no' : 'yes'}`, 'appendfsync everysec', 'enable-debug-command yes',
+  ...(certificate
+    ? ['port 0', `tls-port ${port}`, `tls-cert-file ${certificate.certFile}`, `tls-key-file ${certificate.keyFile}`, 'tls-auth-clients no',
+      'user default off', `user sandpool on >${PASSWORD} ~* &* +@all`]
+    : [`port ${port}`]),
+  ...config, '',
+].join('\n');
+
+const run = async (configFile: string, port: number): Promise<ChildProcess> => {
+  if (PROGRAM === undefined) throw new Error(noRedis);
+  const server = spawn(PROGRAM, [configFile], { argv0: 'redis-server', detached: true, stdio: ['ignore', 'pipe', 'ignore'], env: markOf(dirname(configFile)) });
+  let printed = '';
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`Redis did not start on port ${port}: ${printed}`)), START_MS);
+    const settle = (done: () => void) => (): void => {
+      clearTimeout(timer);
+      done();
+    };
+    server.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed = (printed + text).slice(-4_000);
+      if (printed.includes('Ready to accept connections')) settle(resolve)();
+    });
+    server.once('exit', settle(() => reject(new Error(`Redis ended: ${printed}`)))).once('error', settle(() => reject(new Error(`no ${PROGRAM}`))));
+  });
+  return server;
+};
+
+const end = async (server: ChildProcess): Promise<void> => {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const ended = new Promise((resolve) => { server.once('exit', resolve); });
+  server.kill('SIGKILL');
+  await ended;
+};

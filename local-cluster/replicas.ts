@@ -1,0 +1,203 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { formatApiKey, newApiKeyText } from '../src/model/api-key-text.ts';
+import { SandpoolClient } from '../src/client/sandpool-client.ts';
+import { readDaemonNote } from '../src/daemon-note.ts';
+import type { RedisSettings } from '../src/redis/settings.ts';
+import type { Cluster } from './control-plane/cluster.ts';
+import { installCustomResources } from './custom-resources.ts';
+import { KeptOutput } from './kept-output.ts';
+import { markOf, watchedFolder } from './watched-folder.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const READY_MS = 90_000;
+const KEPT_OUTPUT = 4 * 2 ** 20;
+
+export interface ReplicasOptions {
+  readonly cluster: Cluster;
+  readonly redis: RedisSettings;
+  /** How many; 3 unless told. */
+  readonly count?: number;
+  /** Settings by variable, of all. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of one alone, by its index; goes before what all have. */
+  readonly own?: (index: number) => ReplicaOwn;
+  /** Before a team's name in the name of its namespace; a random one unless told. */
+  readonly namespacePrefix?: string;
+}
+
+/** What one replica is given for itself; for links with faults, and for a clock of its own. */
+export interface ReplicaOwn {
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port. */
+export class Replica {
+  readonly name: string;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #folder: string;
+  #process: ChildProcess | undefined;
+  #out = '';
+  readonly #err = new KeptOutput(KEPT_OUTPUT);
+  #port = 0;
+
+  constructor(name: string, env: Readonly<Record<string, string>>) {
+    this.name = name;
+    this.#env = env;
+    this.#folder = watchedFolder(name);
+  }
+
+  get port(): number { return this.#port; }
+  /** Its data folder. */
+  get dataDir(): string { return this.#folder; }
+  get pid(): number | undefined { return this.#process?.pid; }
+  get isRunning(): boolean { return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null; }
+  /** Where its metrics are. */
+  get metricsAddress(): string { return readDaemonNote(this.#folder)?.metricsAddress ?? ''; }
+  /** What it logged lately. */
+  get log(): string { return this.#err.text; }
+
+  /** Resolves once it is ready; rejects with what it said where it is not in time. */
+  async start(own: ReplicaOwn = {}): Promise<void> {
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--config', join(ROOT, 'config/kubernetes.yaml')], {
+      cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'] ?? '', HOME: this.#folder, SANDPOOL_DATA_DIR: this.#folder, SANDPOOL_REPLICA: this.name,
+        SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`, SANDPOOL_METRICS_LISTEN: '127.0.0.1:0', SANDPOOL_LOG_LEVEL: 'info', SANDPOOL_SHUTDOWN_DELAY: '0s', ...this.#env, ...own.env, ...markOf(this.#folder),
+      },
+    });
+    this.#process = child;
+    this.#out = '';
+    child.stdout.on('data', (chunk: Buffer) => { this.#out += chunk.toString(); });
+    child.stderr.on('data', (chunk: Buffer) => { this.#err.add(chunk.toString()); });
+    const deadline = performance.now() + READY_MS;
+    while (!this.#out.includes('Sandpool is ready')) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(`${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.log.slice(-4_000)}`);
+      }
+      const signal = AbortSignal.timeout(1_000);
+      await Promise.race([once(child.stdout, 'data', { signal }), once(child, 'exit', { signal })]).catch(() => undefined);
+    }
+    this.#port = Number(new URL(readDaemonNote(this.#folder)?.address ?? '').port);
+  }
+
+  client(key: string): SandpoolClient { return new SandpoolClient({ server: `http://127.0.0.1:${this.#port}`, apiKey: key }); }
+
+  signal(name: NodeJS.Signals): void { this.#process?.kill(name); }
+
+  async kill(): Promise<void> { await this.#end('SIGKILL'); }
+
+  /** As an orchestrator does; answers the exit code. */
+  async stop(): Promise<number | null> { return await this.#end('SIGTERM'); }
+
+  remove(): void { rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }); }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const ended = once(child, 'exit');
+    child.kill('SIGCONT');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+}
+
+/** Replicas of one service as processes of the built daemon, on a cluster and a Redis that run already. */
+export class Replicas {
+  readonly list: readonly Replica[];
+  readonly adminKey: string;
+  /** The team's namespace is this and the team's name. */
+  readonly namespacePrefix: string;
+  readonly #cluster: Cluster;
+  readonly #secretsDir: string;
+  readonly #namespaces = new Set<string>();
+
+  private constructor({ cluster, redis, count = 3, env = {}, own = () => ({}), namespacePrefix = `test-${randomBytes(3).toString('hex')}-` }: ReplicasOptions) {
+    this.#cluster = cluster;
+    this.namespacePrefix = namespacePrefix;
+    this.#secretsDir = watchedFolder('secrets');
+    this.adminKey = formatApiKey(newApiKeyText(randomBytes));
+    writeFileSync(join(this.#secretsDir, 'pepper'), randomBytes(32).toString('hex'), { mode: 0o600 });
+    writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
+    const settings = {
+      SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'), SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s', SANDPOOL_SECRETS_DIR: this.#secretsDir,
+      SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`, ...redisEnv(redis, this.#secretsDir), ...env,
+    };
+    this.list = Array.from({ length: count }, (_, n) => new Replica(`replica-${n}`, { ...settings, ...own(n).env }));
+  }
+
+  /** Resolves once all are ready. */
+  static async start(options: ReplicasOptions): Promise<Replicas> {
+    await installCustomResources(options.cluster);
+    const replicas = new Replicas(options);
+    try {
+      await replicas.#namespace('default');
+      await Promise.all(replicas.list.map((replica) => replica.start()));
+      return replicas;
+    } catch (error) {
+      await replicas.stop();
+      throw error;
+    }
+  }
+
+  replica(index: number): Replica {
+    const replica = this.list[index];
+    if (!replica) throw new Error(`there is no replica ${index}`);
+    return replica;
+  }
+
+  async #namespace(team: string): Promise<void> {
+    this.#namespaces.add(await this.#cluster.namespace(this.namespaceOf(team)));
+  }
+
+  namespaceOf(team: string): string { return `${this.namespacePrefix}${team}`; }
+
+  /** The key of a new user of the team, whose namespace is made where it is missing. */
+  async tenant(team: string, user: string): Promise<string> {
+    await this.#namespace(team);
+    const client = this.replica(0).client(this.adminKey);
+    try {
+      return (await client.createApiKeyForTenant({ team, user })).apiKey;
+    } finally {
+      client.close();
+    }
+  }
+
+  /** Ends the processes, and removes what they would find again: other replicas on the cluster must not. */
+  async stop(): Promise<void> {
+    await Promise.all(this.list.map((replica) => replica.stop()));
+    for (const namespace of this.#namespaces) await this.#cluster.kubectl('delete', 'sandboxenvs,sandboxpools,sandboxes,apikeys,userquotas,pods', '--all', '--wait=false', '-n', namespace);
+    for (const replica of this.list) replica.remove();
+    rmSync(this.#secretsDir, { recursive: true, force: true });
+  }
+}
+
+/** A template for Pods that do nothing, for whoever needs one. */
+export const aPodTemplate = (name: string, part: object = {}): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  spec: {
+    containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', command: ['sleep', 'infinity'], resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } } }],
+    ...part,
+  },
+});
+
+const redisEnv = ({ urls, cluster, username, password, ca, prefix }: RedisSettings, folder: string): Readonly<Record<string, string>> => {
+  mkdirSync(folder, { recursive: true });
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
+    return join(folder, name);
+  };
+  return {
+    SANDPOOL_REDIS_URLS: urls.join(','), SANDPOOL_REDIS_MODE: cluster ? 'cluster' : 'standalone', SANDPOOL_REDIS_PREFIX: prefix,
+    ...(username === undefined ? {} : { SANDPOOL_REDIS_USERNAME: username }),
+    ...(password === undefined ? {} : { SANDPOOL_REDIS_PASSWORD_FILE: file('redis.password', password) }),
+    ...(ca === undefined ? {} : { SANDPOOL_REDIS_CA_FILE: file('redis.ca', ca) }),
+  };
+};

@@ -1,0 +1,90 @@
+import type { Records } from '../../contracts/record-store.ts';
+import type { EnvRecord } from '../../model/env.ts';
+import type { EnvMirror } from '../env-mirror.ts';
+import { wordsOf, type GroupHost } from '../group-host.ts';
+import type { MemberHost } from '../member-host.ts';
+import type { PoolHost } from '../pool-host.ts';
+import { inspectGroup, shownGroup } from './inspect-group.ts';
+import { inspectMember, shownMember } from './inspect-member.ts';
+import type { InspectedActors } from './inspected-actors.ts';
+
+export interface InspectedEnvsDeps {
+  readonly envs: EnvMirror;
+  readonly records: Pick<Records<EnvRecord>, 'get'>;
+  readonly pools: PoolHost;
+}
+
+export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { readonly members: MemberHost }): InspectedActors => ({
+  trails: members.trails,
+  keyOf: keyIn(deps.envs),
+  ofPool: (poolUid) => {
+    const pool = deps.pools.get(poolUid)?.record;
+    return { keys: pool?.env ? [`${pool.env.uid}/${pool.name}`] : [] };
+  },
+  inspect: (key) => {
+    const view = members.whole(...partsOf(key));
+    return view && inspectMember(key, view, members.trails.standing(key)?.since ?? 0);
+  },
+  durable: async (key) => {
+    const member = (await recorded(deps, key))?.members.find(({ name }) => name === partsOf(key)[1]);
+    return member && shownMember(member);
+  },
+  pendingOf: (key) => members.pendingOf(...partsOf(key)),
+  rebuild: async (key) => {
+    if (members.pendingOf(...partsOf(key)).length > 0) return 'busy';
+    if (!members.whole(...partsOf(key))) return 'unknown';
+    members.rebuild(...partsOf(key));
+    return 'rebuilt';
+  },
+});
+
+export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { readonly groups: GroupHost }): InspectedActors => ({
+  trails: groups.trails,
+  keyOf: keyIn(deps.envs),
+  ofPool: (poolUid) => {
+    const pool = deps.pools.get(poolUid)?.record;
+    const group = pool?.env && deps.envs.get(pool.env.uid)?.members.find(({ name }) => name === pool.name)?.config.scalingGroup;
+    return { keys: pool?.env && group !== undefined ? [`${pool.env.uid}/${group}`] : [] };
+  },
+  inspect: (key) => {
+    const [envUid, name] = partsOf(key);
+    const view = groups.whole(envUid, name);
+    return view && inspectGroup(key, { view, env: deps.envs.get(envUid), since: groups.trails.standing(key)?.since ?? 0 });
+  },
+  durable: async (key) => {
+    const env = await recorded(deps, key);
+    const group = env?.groups.find(({ name }) => name === partsOf(key)[1]);
+    return env && group && shownGroup(wordsOf(env, group));
+  },
+  pendingOf: (key) => groups.pendingOf(...partsOf(key)),
+  rebuild: async (key) => {
+    if (groups.pendingOf(...partsOf(key)).length > 0) return 'busy';
+    if (!groups.whole(...partsOf(key))) return 'unknown';
+    groups.rebuild(...partsOf(key));
+    return 'rebuilt';
+  },
+});
+
+const partsOf = (key: string): readonly [envUid: string, name: string] => {
+  const at = key.indexOf('/');
+  return [key.slice(0, at), key.slice(at + 1)];
+};
+
+/** `{envUid}/{name}`, `{env}/{name}` or `{namespace}/{env}/{name}`. */
+const keyIn = (envs: EnvMirror) => (text: string, namespace: string): string | undefined => {
+  const parts = text.split('/');
+  const name = parts.at(-1) ?? '';
+  if (parts.length === 3) return keyFor(envs.index.uidOf(parts[0] ?? '', parts[1] ?? ''), name);
+  if (parts.length !== 2) return undefined;
+  const env = parts[0] ?? '';
+  return keyFor(envs.get(env) ? env : envs.index.uidOf(namespace, env), name);
+};
+
+const keyFor = (envUid: string | undefined, name: string): string | undefined => (envUid === undefined ? undefined : `${envUid}/${name}`);
+
+const recorded = async ({ envs, records }: Omit<InspectedEnvsDeps, 'pools'>, key: string): Promise<EnvRecord | undefined> => {
+  const [uid] = partsOf(key);
+  const known = envs.get(uid);
+  const record = known && await records.get(`${known.owner.namespace}/${known.name}`);
+  return record?.uid === uid ? record : undefined;
+};

@@ -1,0 +1,57 @@
+import type { AnyStateMachine } from 'xstate';
+import { autoscalingGroupMachine } from '../../machines/autoscaling-group-machine.ts';
+import { envMemberMachine } from '../../machines/env-member-machine.ts';
+import { chartOf, everyNode, nameOf, waysOf } from '../../machines/machine-chart.ts';
+import { poolMachine } from '../../machines/pool-machine.ts';
+import { sandboxMachine } from '../../machines/sandbox-machine.ts';
+import type { ActorKind } from '../../model/inspection.ts';
+import { MACHINE_DRAWINGS } from './machine-drawings.ts';
+
+/** One state of a machine. Paths are spelled with dots; the machine itself is the empty one. */
+export interface MachineState {
+  readonly path: string;
+  readonly type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
+  /** Of a compound state: where it begins. */
+  readonly initial?: string;
+  readonly onEntry: readonly string[];
+  readonly ways: readonly MachineWay[];
+}
+
+/** Without an event it is taken at once where its guard holds; without `to` it stays where it is. */
+export interface MachineWay { readonly event?: string; readonly guard?: string; readonly to?: string; readonly actions: readonly string[] }
+
+const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = { sandbox: sandboxMachine, pool: poolMachine, member: envMemberMachine, group: autoscalingGroupMachine };
+
+export const machineStates = (kind: ActorKind): readonly MachineState[] => {
+  const { root } = MACHINES[kind];
+  const ways = waysOf(root);
+  return everyNode(root).map((node) => {
+    const path = node.path.join('.');
+    const initial = node.type === 'compound' ? node.initial.target[0]?.path.join('.') : undefined;
+    return {
+      path, type: node.type, ...(initial === undefined ? {} : { initial }), onEntry: node.entry.map(nameOf),
+      ways: ways.filter(({ from }) => from.join('.') === path).map(({ event, guard, to, actions }) =>
+        ({ ...(event === '' ? {} : { event }), ...(guard === undefined ? {} : { guard }), ...(to === undefined ? {} : { to: to.join('.') }), actions })),
+    };
+  });
+};
+
+/** The machine's chart as Mermaid, with how many actors stand in each state. */
+export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, number>): string =>
+  chartOf(MACHINES[kind], (path) => (countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : ''));
+
+/** The same as SVG. Its layout was made beforehand: what is left is to write the numbers in. */
+export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>): string => {
+  const nodes = everyNode(MACHINES[kind].root);
+  return MACHINE_DRAWINGS[kind].replaceAll(/@(\d+)@/g, (_, place: string) => {
+    const count = countWithin(counts, nodes[Number(place)]?.path.join('.') ?? '');
+    return count > 0 ? String(count) : '';
+  });
+};
+
+/** How many stand in the state, or inside it. */
+export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {
+  let sum = 0;
+  for (const [state, count] of counts) if (path === '' || state === path || state.startsWith(`${path}.`)) sum += count;
+  return sum;
+};

@@ -1,0 +1,48 @@
+import type { Records } from '../../contracts/record-store.ts';
+import type { PoolRecord } from '../../model/pool.ts';
+import type { PendingIntent } from '../../model/inspection.ts';
+import type { PoolHost } from '../pool-host.ts';
+import { inspectPool, shownPool } from './inspect-pool.ts';
+import type { InspectedActors } from './inspected-actors.ts';
+
+export interface InspectedPoolsDeps {
+  readonly pools: PoolHost;
+  readonly records: Pick<Records<PoolRecord>, 'get'>;
+  readonly pendingOf: (uid: string) => readonly PendingIntent[];
+}
+
+export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps): InspectedActors => {
+  const recorded = async (uid: string): Promise<PoolRecord | undefined> => {
+    const known = pools.get(uid)?.record;
+    const record = known && await records.get(`${known.owner.namespace}/${known.name}`);
+    return record?.uid === uid ? record : undefined;
+  };
+  return {
+    trails: pools.trails,
+    keyOf: (text, namespace) => (pools.get(text) ? text : pools.index.uidOf(...named(text, namespace))),
+    ofPool: (poolUid) => ({ keys: [poolUid] }),
+    inspect: (uid) => {
+      const whole = pools.whole(uid);
+      return whole && inspectPool(whole, pools.trails.standing(uid)?.since ?? 0);
+    },
+    durable: async (uid) => {
+      const record = await recorded(uid);
+      return record && shownPool(record);
+    },
+    pendingOf,
+    rebuild: async (uid) => {
+      if (pendingOf(uid).length > 0) return 'busy';
+      const record = await recorded(uid);
+      if (!record || !pools.get(uid)) return 'unknown';
+      if (pendingOf(uid).length > 0) return 'busy';
+      pools.rebuild(record);
+      return 'rebuilt';
+    },
+  };
+};
+
+/** `{namespace}/{name}`, or a name of the namespace given. */
+export const named = (text: string, namespace: string): readonly [namespace: string, name: string] => {
+  const at = text.indexOf('/');
+  return at < 0 ? [namespace, text] : [text.slice(0, at), text.slice(at + 1)];
+};

@@ -1,0 +1,21 @@
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import { idOfPodName, isInstanceId } from '../../model/identifiers.ts';
+import type { Supervisor } from '../supervisor.ts';
+import { inspectSandbox, shownInstance } from './inspect-sandbox.ts';
+import type { InspectedActors } from './inspected-actors.ts';
+
+export const inspectedSandboxes = ({ supervisor, driver }: { readonly supervisor: Supervisor; readonly driver: Pick<SandboxDriver, 'read'> }): InspectedActors => ({
+  trails: supervisor.trails,
+  keyOf: (text) => [text, idOfPodName(text)].find((id) => id !== undefined && isInstanceId(id)),
+  ofPool: (poolUid) => ({ group: poolUid }),
+  inspect: (id) => {
+    const snapshot = supervisor.sandbox(id);
+    return snapshot && inspectSandbox(snapshot, supervisor.trails.standing(id)?.since ?? 0);
+  },
+  durable: async (id) => {
+    const { record } = await driver.read(id);
+    return record && shownInstance(record);
+  },
+  pendingOf: (id) => supervisor.pendingOf(id),
+  rebuild: (id) => supervisor.rebuild(id),
+});

@@ -1,0 +1,38 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Records } from '../contracts/record-store.ts';
+import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
+import type { SandboxEvent, SandboxInput } from '../machines/sandbox-events.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import type { ActorMeasures } from './actor-measures.ts';
+import type { Endings } from './endings.ts';
+import type { EventSink } from './event-feed.ts';
+import type { Outbox } from './outbox.ts';
+import type { SandboxIndex } from './sandbox-index.ts';
+
+export interface PoolHostDeps {
+  readonly pools: Records<PoolRecord>;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policy: PoolPolicy;
+  readonly newId: () => InstanceId;
+  readonly events: EventSink;
+  readonly outbox: Outbox;
+  readonly measures: ActorMeasures;
+  readonly arm: (uid: string, at: number | undefined) => void;
+  /** Has the pool planned anew at that moment. */
+  readonly planAt: (uid: string, at: number) => void;
+  readonly launch: (input: SandboxInput) => void;
+  readonly endings: Endings;
+  readonly instances: SandboxIndex;
+  readonly tell: (id: string, event: SandboxEvent) => boolean;
+  /** A pool, or how its instances stand, is perhaps not what it was. */
+  readonly changed: (record: PoolRecord) => void;
+  /** Nobody claims from the pool any more. */
+  readonly ending: (uid: string) => void;
+  /** The pool is gone for good; what it left behind is to be retired. */
+  readonly orphaned: (uid: string) => void;
+}

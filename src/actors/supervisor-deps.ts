@@ -1,0 +1,29 @@
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { History } from '../contracts/history.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { Records } from '../contracts/record-store.ts';
+import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
+import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
+import type { InstanceId } from '../model/identifiers.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import type { Alongside } from './alongside.ts';
+import type { EventSink } from './event-feed.ts';
+
+export interface SupervisorDeps {
+  readonly driver: SandboxDriver;
+  readonly pools: Records<PoolRecord>;
+  readonly history: History;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly policy: PoolPolicy;
+  readonly newId: () => InstanceId;
+  /** This replica's name among those of `coordination`; alone where it is absent. */
+  readonly replica?: string;
+  readonly alongside?: Alongside;
+  /** Told what happens; nobody where it is absent. */
+  readonly events?: EventSink;
+  readonly metrics?: Metrics;
+}

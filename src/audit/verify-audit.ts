@@ -1,0 +1,134 @@
+import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
+import type { ChainEnd } from './audit-chain.ts';
+import { readChainLine } from './audit-chain.ts';
+import { firstSeqOf } from './audit-folder.ts';
+
+/**
+ * `cut`: the end is gone. `changed`: a line is not what was written. `missing`: lines are gone. `reordered`: a line or file is not in its
+ * place. `lost`: the daemon itself says that it could not write some.
+ */
+export interface AuditFinding {
+  readonly kind: 'cut' | 'changed' | 'missing' | 'reordered' | 'lost';
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+  readonly problem: string;
+}
+
+export interface AuditReport {
+  readonly files: number;
+  readonly lines: number;
+  /** Of the first and the last line; where `first` is more than 1, what came before was rotated away, or removed. */
+  readonly first?: number;
+  readonly last?: ChainEnd;
+  /** Runs that did not end in order: what they did in their last moments may have no line. */
+  readonly crashes: number;
+  /** The first MOST_FINDINGS. */
+  readonly findings: readonly AuditFinding[];
+}
+
+export const MOST_FINDINGS = 1_000;
+
+/**
+ * Reads the files of one chain in the order given. `head` is where the chain is known to have been, such as by the file `head`, or by a line of
+ * the log: what does not reach that far was cut. Rejects where a file can't be read.
+ */
+export const verifyAudit = async (files: readonly string[], head?: ChainEnd): Promise<AuditReport> => {
+  const verifier = new Verifier(head);
+  for (const file of files) {
+    verifier.begin(file);
+    for await (const { text, ended } of linesOf(file)) verifier.take(text, ended);
+  }
+  return verifier.report(files);
+};
+
+/** A line is never longer; what is, is none. */
+const MOST_LINE = 65_536;
+
+class Verifier {
+  readonly #head: ChainEnd | undefined;
+  readonly #findings: AuditFinding[] = [];
+  #file = '';
+  #line = 0;
+  #lines = 0;
+  #crashes = 0;
+  #first: number | undefined;
+  #last: ChainEnd | undefined;
+  /** The line before was none: how many there were, nobody knows. */
+  #afterGarbage = false;
+  #headSeen = false;
+
+  constructor(head: ChainEnd | undefined) { this.#head = head; }
+
+  begin(file: string): void {
+    this.#file = file;
+    this.#line = 0;
+  }
+
+  take(text: string, ended: boolean): void {
+    this.#line += 1;
+    this.#lines += 1;
+    const line = text.length > MOST_LINE ? undefined : readChainLine(text);
+    if (!line) {
+      this.#find(ended ? 'changed' : 'cut', ended ? 'this is no line of an audit' : 'the file ends within a line');
+      this.#afterGarbage = true;
+      return;
+    }
+    if (!ended) this.#find('cut', 'the file ends without the end of its last line');
+    if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash is another`);
+    this.#place(line);
+    if (line.seq === this.#head?.seq) this.#checkHead(line);
+    if (line.kind === 'lost') this.#find('lost', `the daemon could not write ${String(line.fields['count'])} lines (${String(line.fields['why'])})`);
+    if (line.kind === 'begin' && line.fields['after'] === 'crash') this.#crashes += 1;
+    this.#first ??= line.seq;
+    this.#last = { seq: line.seq, hash: line.hash };
+    this.#afterGarbage = false;
+  }
+
+  report(files: readonly string[]): AuditReport {
+    const last = this.#last;
+    const head = this.#head;
+    if (head && !this.#headSeen && (last?.seq ?? 0) < head.seq) {
+      this.#find('cut', `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${head.seq}`);
+    }
+    return {
+      files: files.length, lines: this.#lines, crashes: this.#crashes, findings: this.#findings,
+      ...(this.#first === undefined ? {} : { first: this.#first }), ...(last ? { last } : {}),
+    };
+  }
+
+  #place({ seq, prev }: { readonly seq: number; readonly prev: string }): void {
+    const before = this.#last;
+    const named = this.#line === 1 ? firstSeqOf(basename(this.#file)) : undefined;
+    if (named !== undefined && named !== seq) this.#find('reordered', `the file's name says that it begins with line ${named}, and it begins with line ${seq}`);
+    if (!before) return;
+    if (seq <= before.seq) this.#find('reordered', `line ${seq} comes after line ${before.seq}`);
+    else if (seq > before.seq + 1) this.#find('missing', this.#gap(before.seq + 1, seq - 1));
+    else if (prev !== before.hash && !this.#afterGarbage) this.#find('changed', `line ${seq} does not follow from line ${before.seq}: one of them was changed`);
+  }
+
+  #gap(from: number, to: number): string {
+    return from === to ? `line ${from} is missing` : `lines ${from} to ${to} are missing`;
+  }
+
+  #checkHead({ seq, hash }: ChainEnd): void {
+    this.#headSeen = true;
+    if (hash !== this.#head?.hash) this.#find('changed', `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`);
+  }
+
+  #find(kind: AuditFinding['kind'], problem: string): void {
+    if (this.#findings.length < MOST_FINDINGS) this.#findings.push({ kind, file: this.#file, line: this.#line, problem });
+  }
+}
+
+/** Lines longer than MOST_LINE come cut. */
+async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly ended: boolean }, void, undefined> {
+  let rest = '';
+  for await (const chunk of createReadStream(file, { encoding: 'utf8' }) as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n');
+    rest = (lines.pop() ?? '').slice(0, MOST_LINE + 1);
+    for (const text of lines) yield { text, ended: true };
+  }
+  if (rest !== '') yield { text: rest, ended: false };
+}

@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import type { QuotaList } from '../../client/wire.ts';
+import { HIGHEST_LIMIT } from '../../model/quota.ts';
+import type { ServiceAction } from '../action.ts';
+import { wholeNumber } from '../arguments.ts';
+import { addConnectionOptions } from '../connection.ts';
+import type { CliContext } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { given } from '../given.ts';
+import { group, leaf } from '../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { quotaTable } from '../rows.ts';
+
+/** `quotas [get|set]`; `get` alone may be left out. */
+export const quotasGroup = (action: ServiceAction): Command => group('quotas', 'Shows and sets how much a user may have', [])
+  .addCommand(getLeaf(action), { isDefault: true })
+  .addCommand(setLeaf(action));
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'get [team] [user]',
+    summary: 'Shows how much you may have and have; of anyone for an admin.',
+    examples: ['sandpool quotas', 'sandpool quotas get blue ada --admin'],
+  })))
+    .action(action(async (api, context, [team, user], options: OutputOptions) => {
+      if (team === undefined) return await showQuotas(context, options, await api.getQuotas());
+      if (user === undefined) throw new CliFailure('a user needs a name beside the team’s', ['name both, as in: sandpool quotas get TEAM USER --admin']);
+      await showQuotas(context, options, await api.getQuotasOf(team as string, user as string));
+    }));
+
+interface SetOptions extends OutputOptions {
+  readonly sandboxes?: number;
+  readonly pools?: number;
+  readonly replicas?: number;
+}
+
+const setLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'set <team> <user>',
+    summary: 'Sets how much a user may have, for an admin. What is not named stays; less than there is ends nothing.',
+    examples: ['sandpool quotas set blue ada --sandboxes 20 --admin', 'sandpool quotas set blue ada --pools 5 --replicas 100 --admin'],
+  })))
+    .option('--sandboxes <n>', 'claimed at one time', wholeNumber(0, HIGHEST_LIMIT.sandboxes))
+    .option('--pools <n>', 'owned', wholeNumber(0, HIGHEST_LIMIT.pools))
+    .option('--replicas <n>', 'asked for, over all pools', wholeNumber(0, HIGHEST_LIMIT.replicas))
+    .action(action(async (api, context, [team, user], options: SetOptions) => {
+      const { sandboxes, pools, replicas } = options;
+      if (sandboxes === undefined && pools === undefined && replicas === undefined) throw new CliFailure('there is nothing to set', ['name at least one of --sandboxes, --pools and --replicas']);
+      await showQuotas(context, options, await api.setQuotasOf(team as string, user as string, given({ sandboxes, pools, replicas })));
+    }));
+
+const showQuotas = (context: CliContext, options: OutputOptions, quotas: QuotaList): Promise<void> =>
+  show(context, options, { value: quotas, text: (wide) => quotaTable(quotas.items, wide) });

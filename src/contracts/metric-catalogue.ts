@@ -1,0 +1,77 @@
+/**
+ * Every metric of Sandpool's own, once: docs/metrics.md, the dashboard and the alert rules are held against this. Names end in their
+ * unit; times are seconds. A label takes few values, all ours: none names a sandbox, a path, a key or a user.
+ */
+export interface MetricSpec {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Combinations of labels that are told apart at most; what comes later counts under `other`. */
+  readonly most: number;
+  /** Upper bounds in seconds, of a histogram. */
+  readonly buckets?: readonly number[];
+}
+
+const counter = <const L extends readonly string[]>(help: string, labels: L, most = 40) => ({ kind: 'counter', help, labels, most } as const);
+const gauge = <const L extends readonly string[]>(help: string, labels: L, most = 40) => ({ kind: 'gauge', help, labels, most } as const);
+const histogram = <const L extends readonly string[]>(help: string, labels: L, { buckets, most = 40 }: { readonly buckets: readonly number[]; readonly most?: number }) =>
+  ({ kind: 'histogram', help, labels, buckets, most } as const);
+
+const CLAIM_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30, 300];
+const CALL_SECONDS = [0.001, 0.01, 0.1, 1, 5];
+const REQUEST_SECONDS = [0.01, 0.1, 1, 5, 30];
+const START_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const LATE_SECONDS = [0.01, 0.1, 1, 5, 30, 300];
+
+export const METRICS = {
+  sandpool_build_info: gauge('Always 1: which version runs, as which assembly.', ['version', 'assembly'], 1),
+  sandpool_ready: gauge('1 where GET /readyz answers 200, else 0.', []),
+  sandpool_readiness_warnings: gauge('What works but gives less than it should: the warnings of GET /readyz.', []),
+
+  sandpool_claims_total: counter('Claims by how they ended: claimed, exhausted (none was idle), quota, refused (another 4xx), unavailable (503), gone (its client left), failed.', ['result'], 8),
+  sandpool_claim_seconds: histogram('How long claims took, waiting included, by how they ended.', ['result'], { buckets: CLAIM_SECONDS, most: 8 }),
+  sandpool_claim_step_seconds: histogram('How long each step of a claim took: find (the pool and an idle instance), wait (for one, in line), admit (its turn and quota), write (the conditional update of the record).', ['step'], { buckets: CLAIM_SECONDS, most: 4 }),
+  sandpool_claims_waiting: gauge('Claims that wait for an instance on this replica.', []),
+
+  sandpool_pools: gauge('Pools by phase.', ['phase'], 8),
+  sandpool_pools_without_idle: gauge('Pools that ask for replicas and have none idle.', []),
+  sandpool_instances: gauge('Instances of all pools by state.', ['state'], 8),
+  sandpool_pool_instances: gauge('Instances of a pool by state. The 50 pools with the most replicas; all others together as "(others)".', ['pool_namespace', 'pool', 'state'], 160),
+  sandpool_pool_replicas: gauge('Replicas that a pool asks for; the same pools.', ['pool_namespace', 'pool'], 60),
+  sandpool_start_seconds: histogram('From the order of an instance until it was ready to claim.', [], { buckets: START_SECONDS }),
+  sandpool_start_failures_total: counter('Starts that failed: refused (by what starts it), died (before it was ready), timeout. Not counted: deferred for want of a place.', ['cause'], 4),
+  sandpool_starts_deferred_total: counter('Starts that were put off for want of a place, which is not their fault.', []),
+
+  sandpool_transitions_total: counter('Moves of state machines into a state.', ['kind', 'state'], 60),
+  sandpool_actors: gauge('State machines that this replica hosts.', ['kind'], 4),
+  sandpool_actors_rebuilt_total: counter('State machines that threw and were made again. Always a fault of Sandpool.', []),
+  sandpool_deadline_late_seconds: histogram('How much later than its moment a deadline of a state machine was handed out.', [], { buckets: LATE_SECONDS }),
+  sandpool_outbox_intents: gauge('Intents of state machines that are being carried out.', ['host'], 4),
+  sandpool_outbox_oldest_seconds: gauge('For how long the oldest of them has been.', ['host'], 4),
+  sandpool_intents_dropped_total: counter('Intents of a leader that were not begun because its lease was over.', ['host'], 4),
+  sandpool_fenced_writes_total: counter('Writes of a leader that were not made because its lease was over when they were due.', []),
+  sandpool_conflicts_total: counter('Conditional writes that were refused because the record had moved.', ['operation'], 12),
+  sandpool_shards_led: gauge('Shards that this replica leads; 16 over all replicas.', []),
+
+  sandpool_http_requests_total: counter('Requests by the template of their route and their status; route "none" is a path that there is not.', ['method', 'route', 'status'], 300),
+  sandpool_http_seconds: histogram('How long requests took, by the template of their route. Streams count until their answer has begun.', ['method', 'route'], { buckets: REQUEST_SECONDS, most: 90 }),
+  sandpool_http_turned_away_total: counter('Requests that were answered with 503 before anything was spent on them.', []),
+
+  sandpool_driver_seconds: histogram('How long calls of what runs sandboxes took.', ['operation'], { buckets: CALL_SECONDS, most: 14 }),
+  sandpool_driver_calls_total: counter('Calls of what runs sandboxes by how they ended: done, conflict, unknown, fenced, deferred, failed.', ['operation', 'outcome'], 60),
+  sandpool_store_seconds: histogram('Calls of the store: statements of the database, scripts of Redis, requests to the API server by kind of object.', ['store', 'operation'], { buckets: CALL_SECONDS, most: 72 }),
+  sandpool_store_failures_total: counter('Calls of the store without a good answer, refusals of the API server (409, 404) not counted.', ['store', 'operation'], 72),
+  sandpool_mirror_silence_seconds: gauge('Since when nothing was heard of what a mirror follows.', ['mirror'], 16),
+  sandpool_mirror_restarts_total: counter('Watches of a mirror that ended otherwise than by their time.', ['mirror'], 16),
+
+  sandpool_autoscaling_decisions_total: counter('Decisions of autoscaling groups that were carried out, by what caused them and whether the group grew or shrank.', ['cause', 'direction'], 24),
+} as const satisfies Readonly<Record<string, MetricSpec>>;
+
+type Catalogue = typeof METRICS;
+type NamesOf<Kind> = { [Name in keyof Catalogue]: Catalogue[Name]['kind'] extends Kind ? Name : never }[keyof Catalogue];
+
+export type MetricName = keyof Catalogue;
+export type CounterName = NamesOf<'counter'>;
+export type GaugeName = NamesOf<'gauge'>;
+export type HistogramName = NamesOf<'histogram'>;
+export type LabelsOf<Name extends MetricName> = Readonly<Record<Catalogue[Name]['labels'][number], string>>;

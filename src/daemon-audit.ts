@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import type { Assembly } from './assembly.ts';
+import { AuditTrail } from './audit/audit-trail.ts';
+import type { Config } from './config.ts';
+import type { Log } from './contracts/log.ts';
+import { version } from './version.ts';
+
+/** Undefined where nothing is to be taken down. */
+export const openAudit = ({ audit, dataDir }: Config, { parts, log, replica }: { readonly parts: Assembly; readonly log: Log; readonly replica: string }): AuditTrail | undefined => {
+  if (audit.mode === 'off') return undefined;
+  const { folder = join(dataDir, 'audit'), fileBytes, files } = audit;
+  return new AuditTrail({ files: { folder, fileBytes, files }, replica, version: version(), clock: parts.clock, log, recent: parts.recentAudit });
+};

@@ -1,0 +1,55 @@
+import { PoolCensus } from './actors/pool-census.ts';
+import type { Supervisor } from './actors/supervisor.ts';
+import type { Config } from './config.ts';
+import type { Log } from './contracts/log.ts';
+import { NO_METRICS, type Metrics } from './contracts/metrics.ts';
+import { MetricsListener } from './metrics/metrics-listener.ts';
+import { PrometheusMetrics } from './metrics/prometheus-metrics.ts';
+import type { EnvParts } from './daemon-envs.ts';
+import type { Readiness } from './operations/operations.ts';
+import { version } from './version.ts';
+
+export interface MetricsParts {
+  readonly metrics: Metrics;
+  /** Resolves with the address under which they are served, if they are. Rejects where the address that was given is taken. */
+  start(): Promise<string | undefined>;
+  stop(): Promise<void>;
+}
+
+/** `given`: whether the listener was asked for, and is no mere default. */
+export const openMetrics = (config: Config, log: Log, given: boolean): MetricsParts => {
+  const { listen } = config.metrics;
+  if (listen === 'none') return { metrics: NO_METRICS, start: async () => undefined, stop: async () => undefined };
+  const metrics = new PrometheusMetrics();
+  metrics.read('sandpool_build_info', () => [{ labels: { version: version(), assembly: config.assembly }, value: 1 }]);
+  const listener = new MetricsListener(metrics, log);
+  return { metrics, start: () => listener.start({ ...listen, given }), stop: () => listener.stop() };
+};
+
+interface Told {
+  readonly supervisor: Supervisor;
+  readonly envs: Pick<EnvParts, 'members' | 'groups'>;
+  readonly readiness: () => Readiness;
+}
+
+/** What is known anyway, read when somebody asks. */
+export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness }: Told): void => {
+  const census = new PoolCensus(supervisor.pools);
+  metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
+  metrics.read('sandpool_readiness_warnings', () => one(readiness().warnings.length));
+  metrics.read('sandpool_claims_waiting', () => one(supervisor.idle.lines.size));
+  metrics.read('sandpool_pools', () => census.phases());
+  metrics.read('sandpool_pools_without_idle', () => one(census.withoutIdle()));
+  metrics.read('sandpool_instances', () => census.instances());
+  metrics.read('sandpool_pool_instances', () => census.byPool());
+  metrics.read('sandpool_pool_replicas', () => census.replicas());
+  metrics.read('sandpool_actors', () => Object.entries({ sandbox: supervisor, pool: supervisor.pools, member: envs.members, group: envs.groups }).map(([kind, { trails }]) => ({ labels: { kind }, value: trails.size })));
+  for (const [host, { outbox }] of Object.entries({ supervisor, members: envs.members, groups: envs.groups })) {
+    metrics.read('sandpool_outbox_intents', () => [{ labels: { host }, value: outbox.underWay }]);
+    metrics.read('sandpool_outbox_oldest_seconds', () => [{ labels: { host }, value: outbox.oldestMs / 1_000 }]);
+    metrics.read('sandpool_intents_dropped_total', () => [{ labels: { host }, value: outbox.dropped }]);
+  }
+  metrics.read('sandpool_shards_led', () => one(supervisor.shards.length));
+};
+
+const one = (value: number): readonly { readonly labels: Readonly<Record<never, string>>; readonly value: number }[] => [{ labels: {}, value }];

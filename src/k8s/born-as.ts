@@ -1,0 +1,31 @@
+import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
+import type { Tenant } from '../model/tenant.ts';
+import type { Fault, ResourceObject } from './resource.ts';
+
+export const TEAM_ANNOTATION = 'sandpool.dev/team';
+export const USER_ANNOTATION = 'sandpool.dev/user';
+
+/** Of an object in a team's namespace that names nobody. */
+const DEFAULT_USER = 'default';
+/** Between our clock and the API server's, at the birth of an object. */
+const BIRTH_TOLERANCE_MS = 60_000;
+
+/** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
+export interface Born { readonly uid: string; readonly bornAs: string; readonly bornAt: string }
+
+/** Whether the object is the one that `uid` was given to, and not a copy of it, which gets a uid of its own. */
+export const isBornAsItself = ({ metadata }: ResourceObject, { uid, bornAs, bornAt }: Born): boolean =>
+  bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
+  (uid === metadata.uid || Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS);
+
+/** Whose an object made by hand is: as its annotations say, else of the namespace's team. */
+export const ownerOf = ({ metadata }: ResourceObject, teamOf: (namespace: string) => string | undefined): Tenant | Fault => {
+  const namespace = metadata.namespace ?? '';
+  const team = metadata.annotations?.[TEAM_ANNOTATION] ?? teamOf(namespace);
+  if (team === undefined) return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's; name one in the annotation ${TEAM_ANNOTATION}` };
+  const user = metadata.annotations?.[USER_ANNOTATION] ?? DEFAULT_USER;
+  for (const [annotation, value] of [[TEAM_ANNOTATION, team], [USER_ANNOTATION, user]] as const) {
+    if (!isDnsLabel(value)) return { reason: 'OwnerInvalid', message: `${annotation} ${DNS_LABEL_FORM}` };
+  }
+  return { namespace, team, user };
+};

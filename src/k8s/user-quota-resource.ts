@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { HIGHEST_LIMIT, type UserQuota } from '../model/quota.ts';
+import type { Resource } from './resource.ts';
+import { FORMAT } from './sandbox-resource.ts';
+
+const limit = (most: number) => z.int().min(0).max(most).optional();
+
+/** The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the configuration says. */
+export const UserQuotaSpecSchema = z.object({
+  format: z.int().min(1).optional(),
+  team: z.string(),
+  user: z.string(),
+  sandboxes: limit(HIGHEST_LIMIT.sandboxes),
+  pools: limit(HIGHEST_LIMIT.pools),
+  replicas: limit(HIGHEST_LIMIT.replicas),
+});
+type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
+
+export const userQuotaResource: Resource<UserQuota> = {
+  kind: 'UserQuota',
+  plural: 'userquotas',
+  place: ({ namespace, team, user }) => ({ namespace, name: `${team}.${user}` }),
+  find: (key) => {
+    const [namespace = '', team = '', user = ''] = key.split('/');
+    return { namespace, name: `${team}.${user}` };
+  },
+  write: ({ team, user, limits }) => ({ spec: { format: FORMAT, team, user, ...limits } satisfies UserQuotaSpec }),
+  read: ({ metadata, spec: given }) => {
+    const { format = FORMAT, team, user, sandboxes, pools, replicas } = given as UserQuotaSpec;
+    if (format > FORMAT) return { kind: 'too-new', format };
+    const limits = { ...(sandboxes === undefined ? {} : { sandboxes }), ...(pools === undefined ? {} : { pools }), ...(replicas === undefined ? {} : { replicas }) };
+    return { kind: 'record', record: { namespace: metadata.namespace ?? '', team, user, limits, revision: metadata.resourceVersion } };
+  },
+};

@@ -1,0 +1,81 @@
+import type { GroupCounts } from '../model/scaling-decision.ts';
+import type { GroupMemory } from './autoscaling-memory.ts';
+import { bufferOf, neededIdle, stepOf, type Moment } from './autoscaling-modes.ts';
+import { boundsOf, roomOf, sumOf, unansweredOf, type Slot } from './autoscaling-slots.ts';
+
+export interface Growth {
+  readonly add: number;
+  /** What demand lacks, limits not regarded. */
+  readonly missing: number;
+  readonly lowSince: number;
+  /** Why less than `missing` is added. */
+  readonly limitedBy: readonly string[];
+  /** When time alone changes that; undefined: it does not, or nobody knows. */
+  readonly retryAt: number | undefined;
+}
+
+interface Hold { readonly why: string; readonly until: number | undefined }
+
+/** How many more there should be now. What is only starting counts as there. */
+export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
+  const { group: { scaleUpPolicy: { mode } }, memory, now } = moment;
+  const buffer = neededIdle(seen, moment);
+  const unanswered = sumOf(slots, unansweredOf);
+  const missing = Math.max(seen.pending + buffer - seen.idle - seen.starting, unanswered);
+  const lowSince = seen.idle < bufferOf(mode, seen.running) || unanswered > 0 ? memory.lowSince || now : 0;
+  if (missing <= 0) return { add: 0, missing, lowSince, limitedBy: [], retryAt: undefined };
+  const holds = holdsOf(seen, lowSince, moment);
+  if (holds.length > 0) {
+    const known = holds.map(({ until }) => until).filter((until) => until !== undefined);
+    return { add: 0, missing, lowSince, limitedBy: holds.map(({ why }) => why), retryAt: known.length === holds.length ? Math.max(...known) : undefined };
+  }
+  const limits = limitsOf(slots, seen, moment);
+  const add = Math.max(0, Math.min(missing, ...limits.map(([most]) => most)));
+  return { add, missing, lowSince, limitedBy: add < missing ? limits.filter(([most]) => most < missing).map(([, why]) => why) : [], retryAt: undefined };
+};
+
+/** Nothing is idle or asked for, and no claim came for the quiet window: nothing is added before one comes. */
+export const isQuiet = ({ idle, pending }: GroupCounts, { group: { scaleUpPolicy: { idleZeroQuietWindowSeconds } }, memory, now }: Moment): boolean =>
+  idle === 0 && pending === 0 && idleZeroQuietWindowSeconds > 0 && now - memory.claimedAt > idleZeroQuietWindowSeconds * 1_000;
+
+/** What forbids to grow at all now. */
+const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly Hold[] => {
+  const { group, memory, now } = moment;
+  const { mode, cooldownSeconds, idleThresholdSeconds, idleZeroQuietWindowSeconds } = group.scaleUpPolicy;
+  const hurried = mode === 'Aggressive' && seen.pending > seen.starting;
+  const patientUntil = mode === 'Aggressive' ? 0 : lowSince + idleThresholdSeconds * 1_000;
+  const coolUntil = memory.coolingFrom > 0 && !hurried ? memory.coolingFrom + cooldownSeconds * 1_000 : 0;
+  const holds: Hold[] = [];
+  if (mode === 'Conservative' && seen.starting > 0) holds.push({ why: `Conservative waits for ${seen.starting} that are starting`, until: undefined });
+  if (now < patientUntil) holds.push({ why: `too few are idle for less than ${idleThresholdSeconds} s`, until: patientUntil });
+  if (isQuiet(seen, moment)) holds.push({ why: `none is idle, and no claim came for ${idleZeroQuietWindowSeconds} s`, until: undefined });
+  if (now < coolUntil) holds.push({ why: `cooldown: ${inSeconds(coolUntil - now)} are left of ${cooldownSeconds} s`, until: coolUntil });
+  return holds;
+};
+
+/** How many may be added at most, each with its reason. */
+const limitsOf = (slots: readonly Slot[], seen: GroupCounts, { group, memory, now }: Moment): readonly (readonly [most: number, why: string])[] => {
+  const { mode } = group.scaleUpPolicy;
+  const { most } = boundsOf(slots, group);
+  // One owner's: each member tells of the same quota.
+  const quota = Math.min(...slots.map(({ seen: { quota: left } }) => left ?? Number.MAX_SAFE_INTEGER)) - sumOf(slots, ({ to, seen: { desired } }) => Math.max(0, to - desired));
+  const left = slots.map((slot) => refusalOf(slot, memory, now)).filter((why) => why !== undefined);
+  return [
+    [stepOf(mode, seen.desired), `${mode} adds ${stepOf(mode, seen.desired)} at a time`],
+    [most - seen.desired, `the group's most is ${most}`],
+    [quota, 'the quota allows no more'],
+    [sumOf(slots, roomOf), left.length > 0 ? left.join('; ') : 'no member has room for more'],
+  ];
+};
+
+const refusalOf = (slot: Slot, memory: GroupMemory, now: number): string | undefined => {
+  const { name, seen, ceiling, to } = slot;
+  const saturation = memory.saturated[name];
+  if (!seen.reachable) return `${name} is out of reach`;
+  if (saturation) return `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`;
+  if (to >= ceiling) return `${name} has its most, ${ceiling}`;
+  if (seen.quota !== undefined && to - seen.desired >= seen.quota) return `${name}: the quota allows no more`;
+  return undefined;
+};
+
+const inSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;

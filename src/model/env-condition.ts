@@ -1,0 +1,10 @@
+export const ENV_CONDITIONS = ['Ready', 'TemplateResolved', 'MembersSynced', 'QuotaOk', 'Progressing', 'ScalingLimited'] as const;
+
+/** `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the epoch. */
+export interface EnvCondition {
+  readonly type: (typeof ENV_CONDITIONS)[number];
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly since: number;
+}

@@ -1,0 +1,17 @@
+/** A JSON merge patch (RFC 7396): null removes, objects merge, all else takes the place of what is there. */
+export type Patch = Readonly<Record<string, unknown>>;
+
+export const mergePatch = (target: Patch, patch: Patch): Patch => {
+  const result: Record<string, unknown> = { ...target };
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === undefined) continue;
+    if (value === null) delete result[name];
+    else if (isObject(value)) {
+      const before = result[name];
+      result[name] = mergePatch(isObject(before) ? before : {}, value);
+    } else result[name] = value;
+  }
+  return result;
+};
+
+const isObject = (value: unknown): value is Patch => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,132 @@
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { EndOfWaiting, Offer, PlaceInLine } from '../actors/waiting-lines.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Claims, WaitedPool, WaitingPlace } from '../contracts/coordination.ts';
+import { poolBeingDeleted, unavailable } from '../model/refusals.ts';
+import type { WaitingSeats } from './waiting-seats.ts';
+
+export interface ClaimCandidatesDeps {
+  readonly supervisor: Supervisor;
+  readonly coordination: Claims;
+  readonly clock: Clock;
+  readonly seats: WaitingSeats;
+}
+
+/** How long a claim may take that does not wait, and that has something to try for. Milliseconds. */
+const DEADLINE_MS = 5_000;
+
+/** An instance to try for: `until` then, at `place` in the order of those who wait. */
+export interface Candidate extends Offer {
+  readonly place: WaitingPlace | undefined;
+  readonly until: number;
+}
+
+export interface CandidatesOf {
+  readonly pool: WaitedPool;
+  /** 0: it does not wait. */
+  readonly waitMs: number;
+  /** Of who asks: aborts when nobody waits for it any more, or may. */
+  readonly signal: AbortSignal | undefined;
+  /** Told once it waits. */
+  readonly waits?: () => void;
+}
+
+/** What one claim tries for, one after the other: what is idle, then, where it waits, what is handed to it when its turn comes. To be closed. */
+export class ClaimCandidates {
+  readonly #deps: ClaimCandidatesDeps;
+  readonly #of: CandidatesOf;
+  readonly #began: number;
+  #place: WaitingPlace | undefined;
+  #line: PlaceInLine | undefined;
+  #refused = false;
+  #over = false;
+
+  constructor(deps: ClaimCandidatesDeps, of: CandidatesOf) {
+    this.#deps = deps;
+    this.#of = of;
+    this.#began = deps.clock.now();
+  }
+
+  /** Whether it has a place in line by now. */
+  get waits(): boolean { return this.#line !== undefined; }
+
+  /** Undefined: there is none, and its time is over. Rejects where there will be none. */
+  async next(): Promise<Candidate | undefined> {
+    const { waitMs } = this.#of;
+    if (!this.#line) {
+      const offer = this.#refused ? undefined : await this.#atOnce();
+      if (offer || waitMs === 0) return offer && this.#candidate(offer);
+      await this.#join();
+    }
+    if (this.#over) return undefined;
+    this.#requirePool();
+    const next = await this.#line?.next(this.#began + waitMs, this.#of.signal) ?? 'over';
+    if (typeof next === 'object') return this.#candidate(next);
+    if (next !== 'over') throw this.#refusalOf(next);
+    this.#over = true;
+    const { pool } = this.#of;
+    const last = await this.#deps.supervisor.idle.find(pool.uid, pool.owner.namespace);
+    return last && this.#candidate(last);
+  }
+
+  /** It was not the claim's turn. */
+  notItsTurn({ id }: Candidate): void {
+    this.#refused = true;
+    this.#line?.pause();
+    this.#deps.supervisor.idle.putBack(id);
+  }
+
+  close(): void {
+    const { coordination, seats } = this.#deps;
+    this.#line?.leave();
+    if (!this.#line) return;
+    seats.leave(this.#of.pool.owner);
+    if (this.#place) coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
+  }
+
+  #candidate(offer: Offer): Candidate {
+    const { clock, supervisor } = this.#deps;
+    if (this.#of.signal?.aborted) {
+      supervisor.idle.putBack(offer.id);
+      throw this.#refusalOf('gone');
+    }
+    return { ...offer, place: this.#place, until: (this.#of.waitMs === 0 ? this.#began : clock.now()) + DEADLINE_MS };
+  }
+
+  async #atOnce(): Promise<Offer | undefined> {
+    const { supervisor: { idle }, clock } = this.#deps;
+    const { pool, waitMs } = this.#of;
+    if (waitMs > 0) return idle.take(pool.uid);
+    const until = this.#began + DEADLINE_MS;
+    for (;;) {
+      const offer = idle.take(pool.uid) ?? await idle.find(pool.uid, pool.owner.namespace);
+      if (offer) return offer;
+      // One that another claim holds and does not get was idle all the while.
+      if (clock.now() >= until || !await idle.untilPutBack(pool.uid, until)) return undefined;
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { supervisor, coordination, seats } = this.#deps;
+    const { pool } = this.#of;
+    if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
+    seats.take(pool.owner);
+    this.#line = supervisor.idle.lines.stand(pool.uid); // before the call: what turns idle meanwhile is not missed
+    this.#place = await coordination.joinWaiting(pool);
+    this.#of.waits?.();
+    void supervisor.idle.look(pool.uid, pool.owner.namespace); // never rejects; what it finds turns idle, and is handed out
+  }
+
+  /** What its line was told of the pool's end, one that tried for an instance meanwhile has not heard. */
+  #requirePool(): void {
+    if (this.#deps.supervisor.pools.get(this.#of.pool.uid)?.record.deleting !== false) throw this.#refusalOf('deleted');
+  }
+
+  #refusalOf(why: Exclude<EndOfWaiting, 'over'>): unknown {
+    switch (why) {
+      case 'deleted': return poolBeingDeleted();
+      case 'stopping': return unavailable('the daemon is stopping; claim again');
+      case 'gone': return this.#of.signal?.reason;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { EnvMirror } from '../actors/env-mirror.ts';
+import type { EnvConditions } from '../actors/env-conditions.ts';
+import type { MemberHost } from '../actors/member-host.ts';
+import type { PoolDemand } from '../actors/pool-demand.ts';
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import { askingMs, DEFAULT_SCALE_UP_POLICY } from '../model/autoscaling-group.ts';
+import { NO_INSTANCES } from '../model/pool.ts';
+import type { EnvRecord } from '../model/env.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { memberPoolOf } from './member-pool.ts';
+import type { QuotaLimits } from './quota-limits.ts';
+import type { TemplateCatalog } from './template-catalog.ts';
+import type { EnvView, ObservedMember } from './views.ts';
+
+export interface EnvViewDeps {
+  readonly supervisor: Pick<Supervisor, 'pools'>;
+  readonly envs: EnvMirror;
+  readonly members: MemberHost;
+  readonly demand: PoolDemand;
+  readonly templates: TemplateCatalog;
+  readonly clock: Clock;
+  readonly clusterId: string;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly conditions: Pick<EnvConditions, 'now'>;
+}
+
+/** The same, with the claims that wait for its members on any replica. */
+export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<EnvView> => {
+  await deps.demand.look(record.members.flatMap(({ name }) => memberPoolOf(deps.supervisor, record, name)?.record ?? []));
+  return envViewOf(deps, record);
+};
+
+/** An env as it stands: what of it is counted is counted now, but for the claims that wait, which are those of the last look. */
+export const envViewOf = (deps: EnvViewDeps, record: EnvRecord, room = new OwnersRoom(deps)): EnvView => {
+  const template = deps.templates.get(record.templateRef.name);
+  const observed = withHeadroom(record, record.members.map(({ name }) => observedOf(deps, record, name)), room.of(record.owner));
+  return {
+    record, observed, conditions: deps.conditions.now(record), at: deps.clock.now(), clusterId: deps.clusterId,
+    ...(template ? { template } : {}),
+  };
+};
+
+const observedOf = ({ supervisor, members, demand }: EnvViewDeps, env: EnvRecord, name: string): Omit<ObservedMember, 'headroom'> => {
+  const snapshot = members.member(env.uid, name);
+  const member = env.members.find((each) => each.name === name);
+  const pool = snapshot?.fact.pool && supervisor.pools.get(snapshot.fact.pool.uid);
+  const config = member?.config ?? {};
+  const counts = pool?.counts ?? NO_INSTANCES;
+  const group = env.groups.find((each) => each.name === config.scalingGroup);
+  const saturatedUntil = snapshot?.fact.saturatedUntil ?? 0;
+  return {
+    name, clusterId: member?.clusterId ?? '', state: snapshot?.state ?? 'Pending', config,
+    idle: counts.idle, running: counts.running, desired: pool?.record.replicas ?? member?.replicas ?? 0,
+    current: counts.starting + counts.idle + counts.unavailable + counts.running,
+    pending: pool ? demand.pending(pool.record.uid, askingMs(group?.scaleUpPolicy ?? DEFAULT_SCALE_UP_POLICY)) : 0,
+    saturatedUntil: snapshot?.state === 'Saturated' ? saturatedUntil : undefined,
+    autoscaling: group?.enabled === true,
+    updateRevision: pool?.record.updateRevision, templateVersion: pool?.record.templateVersion,
+    updated: pool ? pool.updated.starting + pool.updated.idle + pool.updated.unavailable + pool.updated.running : 0,
+  };
+};
+
+/** How many more each may have: what its own most, its group's over all of its members, and the owner's quota leave. None where it can't grow now. */
+const withHeadroom = ({ groups }: EnvRecord, members: readonly Omit<ObservedMember, 'headroom'>[], quota: number): readonly ObservedMember[] => members.map((member) => {
+  const { state, desired, config: { scalingGroup, minReplicas = 0, maxReplicas = Number.MAX_SAFE_INTEGER } } = member;
+  if (state !== 'Active') return { ...member, headroom: 0 };
+  const group = groups.find(({ name }) => name === scalingGroup);
+  const own = members.filter(({ config }) => group !== undefined && config.scalingGroup === group.name);
+  const shared = group ? Math.max(group.maxReplicas, sumOf(own, ({ config }) => config.minReplicas ?? 0)) - sumOf(own, (one) => one.desired) : quota;
+  return { ...member, headroom: Math.max(0, Math.min(Math.max(minReplicas, maxReplicas) - desired, shared, quota)) };
+});
+
+/** How many replicas each owner's quota leaves, as the mirror shows their pools; counted once each. */
+export class OwnersRoom {
+  readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
+  readonly #left = new Map<string, number>();
+
+  constructor(deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>) { this.#deps = deps; }
+
+  of(owner: Tenant): number {
+    const key = tenantKey(owner);
+    const left = this.#left.get(key) ?? this.#count(owner);
+    this.#left.set(key, left);
+    return left;
+  }
+
+  #count(owner: Tenant): number {
+    const { supervisor: { pools }, quotaLimits } = this.#deps;
+    const { ids } = pools.index.list(owner, 0, Number.POSITIVE_INFINITY);
+    return Math.max(0, quotaLimits.of(owner).replicas - sumOf(ids, (uid) => pools.get(uid)?.record.replicas ?? 0));
+  }
+}
+
+const sumOf = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((sum, one) => sum + of(one), 0);

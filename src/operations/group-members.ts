@@ -1,0 +1,150 @@
+import type { GroupMembers } from '../actors/group-host.ts';
+import type { PoolDemand } from '../actors/pool-demand.ts';
+import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { askingMs, type AutoscalingGroup } from '../model/autoscaling-group.ts';
+import type { EnvRecord } from '../model/env.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import type { ChangeOutcome, ScalingChange, ScalingDecision } from '../model/scaling-decision.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { memberPoolOf } from './member-pool.ts';
+import type { QuotaLimits } from './quota-limits.ts';
+import { requireReserved } from './reservations.ts';
+import { reserveAgain } from './update-pool.ts';
+
+export interface GroupMembersDeps {
+  readonly supervisor: Pick<Supervisor, 'pools' | 'index' | 'sandbox'>;
+  readonly demand: PoolDemand;
+  readonly coordination: Coordination;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly clock: Clock;
+}
+
+/** What a group sees of its members' pools, and how it sizes them: within the owner's quota, which counts before all. */
+export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
+  const room = new Room(deps);
+  return {
+    observe: async (env, group) => {
+      if (deps.supervisor.pools.semantics === 'idle') return []; // the rules go by a size that counts what runs
+      await deps.demand.look(poolsOf(deps, env, group).map(({ record }) => record));
+      const quota = await room.left(env.owner);
+      return poolsOf(deps, env, group).map((pool) => observed(deps, pool, group, quota));
+    },
+    resize: async (env, decision, change) => {
+      const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
+      if (!pool) return { kind: 'overtaken' };
+      try {
+        return await resized(deps, pool, sizing(env, decision, change));
+      } finally {
+        room.changed(env.owner);
+      }
+    },
+  };
+};
+
+type Observation = Awaited<ReturnType<GroupMembers['observe']>>[number];
+
+const poolsOf = ({ supervisor }: GroupMembersDeps, env: EnvRecord, group: AutoscalingGroup): readonly PoolSnapshot[] =>
+  env.members.filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
+    .flatMap(({ name }) => memberPoolOf(supervisor, env, name) ?? []).filter(({ record }) => record.deleting === false);
+
+const observed = ({ supervisor, demand, clock }: GroupMembersDeps, { record, counts }: PoolSnapshot, group: AutoscalingGroup, quota: number | undefined): Observation => {
+  const { uid, name, replicas, updateRevision, decided } = record;
+  const { scaleUpPolicy, scaleDownPolicy: { protectionWindowSeconds } } = group;
+  const trouble = supervisor.pools.startTrouble(uid) ?? unplacedIn({ supervisor, clock }, record);
+  return {
+    name, desired: replicas, running: counts.running, idle: counts.idle, unavailable: counts.unavailable,
+    settled: counts.idle > 0 ? supervisor.index.bornBy('idle', uid, { revision: updateRevision, moment: clock.now() - protectionWindowSeconds * 1_000 }).length : 0,
+    pending: demand.pending(uid, askingMs(scaleUpPolicy)), claimedAt: Math.max(demand.cameAt(uid), supervisor.index.lastClaimedAt(uid)),
+    ...(quota === undefined ? {} : { quota }), reachable: true, ...(trouble ? { trouble } : {}), decided: decided?.id ?? 0,
+  };
+};
+
+/** What has been looking for a place for too long. */
+const unplacedIn = ({ supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>, { uid, updateRevision }: PoolRecord): NonNullable<Observation['trouble']> | undefined => {
+  const since = clock.now();
+  const count = supervisor.index.bornBy('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
+    .filter((id) => supervisor.sandbox(id)?.context.unplaced === true).length;
+  return count > 0 ? { reason: 'unschedulable', count, since } : undefined;
+};
+
+const UNPLACED_MS = 60_000;
+
+/** Answers may be so old: groups of one owner look at about the same time. */
+const KEPT_MS = 1_000;
+const MOST_OWNERS = 10_000;
+
+/** How many more replicas owners may have. */
+class Room {
+  readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
+  readonly #used = new Map<string, { readonly at: number; readonly replicas: number }>();
+
+  constructor(deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>) { this.#deps = deps; }
+
+  /** Undefined where that can't be told now: who grows asks for the quota anyhow. */
+  async left(owner: Tenant): Promise<number | undefined> {
+    const { coordination, clock, quotaLimits } = this.#deps;
+    const key = tenantKey(owner);
+    const known = this.#used.get(key);
+    try {
+      const isFresh = known !== undefined && clock.now() - known.at < KEPT_MS;
+      const replicas = isFresh ? known.replicas : (await coordination.used(owner)).replicas;
+      if (!isFresh) this.#keep(key, replicas);
+      return Math.max(0, quotaLimits.of(owner).replicas - replicas);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** It is another one now. */
+  changed(owner: Tenant): void { this.#used.delete(tenantKey(owner)); }
+
+  #keep(key: string, replicas: number): void {
+    if (this.#used.size >= MOST_OWNERS) this.#used.clear();
+    this.#used.set(key, { at: this.#deps.clock.now(), replicas });
+  }
+}
+
+interface Sizing extends ScalingChange { readonly id: number; readonly cause: ScalingDecision['cause']; readonly sparesMs: number | undefined }
+
+/** What was not needed goes the longest idle first, and none of the young; all else has what starts go first. */
+const sizing = (env: EnvRecord, { id, cause }: Pick<ScalingDecision, 'id' | 'cause'>, change: ScalingChange): Sizing => {
+  const member = env.members.find(({ name }) => name === change.member);
+  const group = env.groups.find(({ name }) => name === member?.config.scalingGroup);
+  return { ...change, id, cause, sparesMs: cause === 'surplus' && change.to < change.from && group ? group.scaleDownPolicy.protectionWindowSeconds * 1_000 : undefined };
+};
+
+const resized = async (deps: GroupMembersDeps, before: PoolRecord, size: Sizing): Promise<ChangeOutcome> => {
+  const { supervisor, coordination, clock, quotaLimits } = deps;
+  const { uid, owner } = before;
+  if (outcomeOf(before, size) === 'done') return { kind: 'done' };
+  const since = clock.now();
+  const limit = size.to < size.from ? Number.POSITIVE_INFINITY : quotaLimits.of(owner).replicas; // giving back is never refused
+  if (!await coordination.reserve(owner, 'replicas', { name: uid, amount: size.to, limit })) return { kind: 'refused', reason: 'quota' };
+  try {
+    const record = await supervisor.pools.change(uid, async (current) => {
+      if (outcomeOf(current, size) || countsAwayRunning(deps, size, uid)) return current;
+      await requireReserved(deps, { tenant: owner, name: uid, resources: ['replicas'], since });
+      return { ...current, replicas: size.to, decided: { id: size.id, ...(size.sparesMs === undefined ? {} : { sparesMs: size.sparesMs }) } };
+    });
+    if (record?.decided?.id === size.id) return { kind: 'done' };
+  } catch (error) {
+    await reserveAgain(deps, before, error instanceof OutcomeUnknown ? size.to : 0).catch(() => undefined);
+    throw error;
+  }
+  await reserveAgain(deps, before, 0);
+  return { kind: 'overtaken' };
+};
+
+/** Claims came since it was decided. Where its owner's most is less than what runs, that stands. */
+const countsAwayRunning = ({ supervisor }: GroupMembersDeps, { cause, from, to }: Sizing, uid: string): boolean =>
+  cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
+
+/** What became of a change, by the pool's own word; undefined: it is still to be made. */
+const outcomeOf = ({ replicas, decided, deleting }: PoolRecord, { id, from }: Sizing): 'done' | 'overtaken' | undefined => {
+  if (decided?.id === id) return 'done';
+  return deleting !== false || replicas !== from || (decided?.id ?? 0) > id ? 'overtaken' : undefined;
+};

@@ -1,0 +1,80 @@
+import type { Clock } from '../contracts/clock.ts';
+import { RecordExists, type Records } from '../contracts/record-store.ts';
+import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import type { QuotaAmounts, UserQuota } from '../model/quota.ts';
+import { Refusal, unavailable } from '../model/refusals.ts';
+import { isNewer } from '../model/revision-order.ts';
+import { SharedReads } from '../model/shared-reads.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
+
+/** Users with limits of their own that are kept in memory. */
+const MOST_USERS = 100_000;
+/** Of so many at once each is carried out: one of them stands in every round. */
+const MOST_ATTEMPTS = 16;
+
+export interface QuotaLimitsDeps {
+  readonly quotas: Records<UserQuota>;
+  readonly clock: Clock;
+  /** Of whoever has none of their own. */
+  readonly defaults: QuotaAmounts;
+}
+
+/** What each user may have, in memory, so that a claim needs no read. `start()` reads the store once; afterwards it follows what anybody writes. */
+export class QuotaLimits {
+  readonly #store: Records<UserQuota>;
+  readonly #defaults: QuotaAmounts;
+  readonly #own = new Map<string, UserQuota>();
+  readonly #reads: SharedReads<UserQuota>;
+
+  constructor({ quotas, clock, defaults }: QuotaLimitsDeps) {
+    this.#store = quotas;
+    this.#defaults = defaults;
+    this.#reads = new SharedReads({ clock, read: (key) => quotas.get(key) });
+  }
+
+  async start(): Promise<void> {
+    await this.#store.watch(({ kind, record }) => {
+      if (kind === 'put') this.#learn(record);
+      else this.#own.delete(tenantKey(record));
+    });
+  }
+
+  /** As this replica knows them. */
+  of(tenant: Tenant): QuotaAmounts { return this.#with(this.#own.get(tenantKey(tenant))); }
+
+  /** As they stand; from here on `of` says no older ones. */
+  async read(tenant: Tenant): Promise<QuotaAmounts> {
+    const key = tenantKey(tenant);
+    const known = this.#own.get(key);
+    const standing = await this.#reads.read(key);
+    if (standing) this.#learn(standing);
+    else if (this.#own.get(key) === known) this.#own.delete(key);
+    return this.#with(standing);
+  }
+
+  /** Those that are named; the others stay. Durable when it resolves. Refuses with CONFLICT where no more users can have limits of their own. */
+  async set({ namespace, team, user }: Tenant, change: Partial<QuotaAmounts>): Promise<QuotaAmounts> {
+    const tenant = { namespace, team, user };
+    for (let attempt = 1; ; attempt += 1) {
+      const before = await this.#store.get(tenantKey(tenant));
+      if (!before && this.#own.size >= MOST_USERS) throw new Refusal('CONFLICT', `${MOST_USERS} users have limits of their own, which is the most`);
+      const limits = { ...before?.limits, ...change };
+      try {
+        const record = before ? await this.#store.update({ ...before, limits }) : await this.#store.create({ ...tenant, limits });
+        this.#learn(record);
+        return this.#with(record);
+      } catch (error) {
+        if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
+        if (attempt === MOST_ATTEMPTS) throw unavailable('somebody else changes these limits; try again');
+      }
+    }
+  }
+
+  #learn(record: UserQuota): void {
+    const key = tenantKey(record);
+    const known = this.#own.get(key);
+    if (!known || isNewer(record.revision, known.revision)) this.#own.set(key, record);
+  }
+
+  #with(own: UserQuota | undefined): QuotaAmounts { return { ...this.#defaults, ...own?.limits }; }
+}

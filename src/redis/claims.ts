@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import { MAX_WAITING_OF_POOL, type Admission, type ClaimEntry, type Claims, type WaitedPool, type WaitingPlace } from '../contracts/coordination.ts';
+import type { Log } from '../contracts/log.ts';
+import { tooManyWaiting, unavailable } from '../model/refusals.ts';
+import type { Keys } from './keys.ts';
+import { NO_LIMIT, type RedisQuotas } from './quotas.ts';
+import type { RedisLink } from './redis-link.ts';
+import type { RedisRequests } from './requests.ts';
+import { ADMIT_CLAIM, BEAT_WAITING, COUNT_WAITING, JOIN_WAITING, LEAVE_WAITING } from './scripts/claims.ts';
+
+export const CLAIM_SCRIPTS = [JOIN_WAITING, LEAVE_WAITING, COUNT_WAITING, BEAT_WAITING, ADMIT_CLAIM] as const;
+
+/** Three are missed before its waiters are skipped. */
+const BEAT_MS = 900;
+
+export interface RedisClaimsDeps {
+  readonly link: RedisLink;
+  readonly keys: Keys;
+  readonly log: Log;
+  readonly replica: string;
+  readonly requests: Pick<RedisRequests, 'ownerOf' | 'begin' | 'opened'>;
+  readonly quotas: Pick<RedisQuotas, 'unknown'>;
+}
+
+interface Waiter {
+  readonly member: string;
+  /** The moment that Redis gave it, µs since the epoch; '' until then. */
+  at: string;
+  /** It is being admitted, or was: no heartbeat puts it back. */
+  state: 'waits' | 'tries' | 'admitted';
+}
+
+/** Claims in Redis: the order of those who wait, and one script for all that one claim needs. `start()` keeps its waiters alive. */
+export class RedisClaims implements Claims {
+  readonly #deps: RedisClaimsDeps;
+  /** This replica's, by pool and id; bounded by MAX_WAITING_OF_POOL and by who lets them wait. */
+  readonly #pools = new Map<string, { readonly pool: WaitedPool; readonly waiters: Map<string, Waiter> }>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: RedisClaimsDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void { this.#timer ??= setInterval(() => { void this.beat(); }, BEAT_MS).unref(); }
+  stop(): void { clearInterval(this.#timer); }
+
+  async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
+    const { link, replica } = this.#deps;
+    const id = randomUUID();
+    const waiter: Waiter = { member: `${id}|${replica}`, at: '', state: 'waits' };
+    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>() };
+    this.#pools.set(pool.uid, own);
+    own.waiters.set(id, waiter);
+    const place = { pool, id };
+    try {
+      const [answer, at] = await link.run(JOIN_WAITING, this.#keys(pool), [id, replica, MAX_WAITING_OF_POOL]);
+      if (answer !== 'ok') throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
+      waiter.at = String(at);
+      return place;
+    } catch (error) {
+      this.#forget(place);
+      throw error;
+    }
+  }
+
+  async leaveWaiting(place: WaitingPlace): Promise<void> {
+    const waiter = this.#forget(place);
+    if (!waiter || waiter.state === 'admitted') return;
+    await this.#deps.link.run(LEAVE_WAITING, [this.#deps.keys.waiting(place.pool)], [waiter.member]);
+  }
+
+  async waiting(pool: WaitedPool): Promise<number> {
+    const [, count] = await this.#deps.link.run(COUNT_WAITING, this.#keys(pool), []);
+    return Number(count);
+  }
+
+  async admitClaim({ pool, instance, limit, idle, place, from, request, open }: ClaimEntry): Promise<Admission> {
+    const { link, keys, replica, requests, quotas } = this.#deps;
+    const begun = request && open && requests.begin(request, open);
+    if (begun && 'kind' in begun) return { opened: begun };
+    const owner = request && requests.ownerOf(request);
+    if (request && owner === undefined) throw takenOver();
+    const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
+    const run = link.run(ADMIT_CLAIM,
+      [keys.usage(pool.owner, 'sandboxes'), keys.unsettled(pool.owner, 'sandboxes'), ...this.#keys(pool), ...(begun?.keys ?? (request ? [keys.request(pool.owner, request.key)] : []))],
+      [replica, instance, Math.min(limit, NO_LIMIT), from ?? '', owner ?? '', idle, waiter?.member ?? '', waiter?.at ?? '', ...(begun?.args ?? [])]);
+    if (waiter) waiter.state = 'tries';
+    const [answer, ...more] = await run.finally(() => { if (waiter) waiter.state = 'waits'; });
+    if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
+    if (answer === 'taken') throw takenOver();
+    if (answer === 'unknown') throw quotas.unknown(pool.owner);
+    if (waiter && answer === 'ok') waiter.state = 'admitted';
+    return answer === 'ok' ? 'admitted' : answer === 'full' ? 'full' : 'not-its-turn';
+  }
+
+  /** Says that this replica lives, and who waits here. Never rejects: what others take for dead has its place again with the next one. */
+  async beat(): Promise<void> {
+    const { link, replica, log } = this.#deps;
+    const beats = await Promise.allSettled([...this.#pools.values()].map(({ pool, waiters }) =>
+      link.run(BEAT_WAITING, this.#keys(pool), [replica, ...[...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']))])));
+    const failed = beats.filter(({ status }) => status === 'rejected').length;
+    if (failed > 0) log.debug({ failed, of: beats.length }, 'waiting-not-told');
+  }
+
+  #keys(pool: WaitedPool): readonly [string, string] { return [this.#deps.keys.waiting(pool), this.#deps.keys.waitingSeen(pool)]; }
+
+  #forget({ pool: { uid }, id }: WaitingPlace): Waiter | undefined {
+    const own = this.#pools.get(uid);
+    const waiter = own?.waiters.get(id);
+    own?.waiters.delete(id);
+    if (own?.waiters.size === 0) this.#pools.delete(uid);
+    return waiter;
+  }
+}
+
+const takenOver = () => unavailable('the request was taken over by another replica; repeat it');

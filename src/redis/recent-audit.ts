@@ -1,0 +1,40 @@
+import { type AuditLine, type RecentAudit, type RecentAuditLine, RECENT_AUDIT_LINES } from '../contracts/audit.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Keys } from './keys.ts';
+import type { RedisLink } from './redis-link.ts';
+import { defineScript } from './script.ts';
+
+/** Adds lines to the stream. KEYS: stream. ARGV: deadline, most that are kept, then lines. Answers `ok`. */
+export const ADD_AUDIT = defineScript('add_audit', `
+for i = 3, #ARGV do redis.call('XADD', KEYS[1], '*', 'line', ARGV[i]) end
+redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[2])
+return {'ok'}
+`);
+
+/** The last lines of all replicas, in a Redis stream. What could not be told is not told again: lines have numbers, and their files have all. */
+export class RedisRecentAudit implements RecentAudit {
+  readonly #link: RedisLink;
+  readonly #keys: Keys;
+  readonly #log: Log;
+
+  constructor({ link, keys, log }: { readonly link: RedisLink; readonly keys: Keys; readonly log: Log }) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#log = log;
+  }
+
+  add(lines: readonly AuditLine[]): void {
+    if (lines.length === 0) return;
+    this.#link.run(ADD_AUDIT, [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
+      .catch((error: unknown) => { this.#log.debug({ error, lines: lines.length }, 'audit-not-told'); });
+  }
+
+  restore(): void {
+    // They are there, and those of the other replicas too.
+  }
+
+  async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {
+    const entries = await this.#link.call((client) => client.xrevrange(this.#keys.audit, cursor === undefined ? '+' : `(${cursor}`, '-', 'COUNT', most));
+    return entries.map(([id, fields]) => ({ cursor: id, line: fields[1] ?? '' }));
+  }
+}

@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ActorTrails, MOST_TRANSITIONS, type TrailsCursor } from '../../src/actors/actor-trails.ts';
+import type { Transition } from '../../src/model/inspection.ts';
+
+const someTrails = (options: { readonly mostKept?: number } = {}) => {
+  const clock = { time: 1_000, now: () => clock.time };
+  const trails = new ActorTrails<{ readonly type: string; readonly why?: string }>({ clock, causeOf: ({ why = '' }) => why, ...options });
+  const move = (key: string, to: string, { type = 'GO', why = '', group = 'g' } = {}): void => {
+    trails.moved(key, to, { event: { type, why }, group, born: 1 });
+    clock.time += 10;
+  };
+  return { trails, move };
+};
+
+describe('the trails of actors', () => {
+  it('say how an actor came where it stands, and how long it stood before', () => {
+    const { trails, move } = someTrails();
+    move('a', 'idle', { type: 'FOUND' });
+    move('a', 'running', { type: 'CLAIM', why: 'a request' });
+
+    expect(trails.transitions('a')).to.deep.equal([
+      { number: 1, at: 1_000, event: 'FOUND', cause: '', from: '', to: 'idle', stoodMs: 0 },
+      { number: 2, at: 1_010, event: 'CLAIM', cause: 'a request', from: 'idle', to: 'running', stoodMs: 10 },
+    ]);
+    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 1_010 });
+  });
+
+  it('do not note an event that leaves an actor where it stood', () => {
+    const { trails, move } = someTrails();
+    move('a', 'idle');
+    move('a', 'idle');
+
+    expect(trails.transitions('a')).to.have.length(1);
+  });
+
+  it('keep the last 50 of an actor, and go on counting', () => {
+    const { trails, move } = someTrails();
+    for (let n = 0; n < 120; n++) move('a', n % 2 === 0 ? 'x' : 'y');
+
+    const numbers = trails.transitions('a').map(({ number }) => number);
+    expect(numbers).to.have.length(MOST_TRANSITIONS);
+    expect([numbers[0], numbers.at(-1)]).to.deep.equal([71, 120]);
+  });
+
+  it('forget those of the oldest actors where there are too many in all, and not where these stand', () => {
+    const { trails, move } = someTrails({ mostKept: 4 });
+    for (const key of ['a', 'b', 'c']) {
+      move(key, 'idle');
+      move(key, 'running');
+    }
+
+    expect(['a', 'b', 'c'].map((key) => trails.transitions(key).length)).to.deep.equal([0, 2, 2]);
+    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 0 });
+    expect(trails.page({ limit: 10 }).keys).to.deep.equal(['a', 'b', 'c']);
+  });
+
+  it('count the actors of each state, and of each region of one that has several', () => {
+    const { trails, move } = someTrails();
+    move('a', 'scale.short breaker.open');
+    move('b', 'scale.short breaker.closed');
+    move('b', 'scale.settled breaker.closed');
+    move('c', 'scale.settled breaker.closed');
+    trails.ended('c');
+
+    expect(Object.fromEntries(trails.counts())).to.deep.equal({ 'scale.short': 1, 'breaker.open': 1, 'scale.settled': 1, 'breaker.closed': 1 });
+  });
+
+  it('tell whoever follows of each transition, and of the end', () => {
+    const { trails, move } = someTrails();
+    const seen: (Transition | undefined)[] = [];
+    move('a', 'idle');
+    const unfollow = trails.follow('a', (transition) => { seen.push(transition); });
+    move('b', 'idle');
+    move('a', 'running');
+    trails.ended('a');
+    unfollow();
+    move('a', 'idle');
+
+    expect(seen.map((each) => each?.to)).to.deep.equal(['running', undefined]);
+  });
+
+  it('are listed page by page: each actor that fits once, whatever groups and states there are', () => {
+    const actor = fc.record({ key: fc.constantFrom(...'abcdefghij'), group: fc.constantFrom('g1', 'g2', 'g3'), state: fc.constantFrom('idle.available', 'idle.unavailable', 'running', 'x.y z.w') });
+    const query = fc.record({ group: fc.option(fc.constantFrom('g1', 'g2', 'none'), { nil: undefined }), state: fc.option(fc.constantFrom('idle', 'idle.available', 'running', 'z', 'run'), { nil: undefined }), limit: fc.integer({ min: 1, max: 4 }) });
+    fc.assert(fc.property(fc.array(actor, { maxLength: 25 }), query, (actors, { group, state, limit }) => {
+      const { trails, move } = someTrails();
+      const model = new Map<string, { readonly group: string; readonly state: string }>();
+      for (const each of actors) {
+        const first = model.get(each.key)?.group ?? each.group;
+        model.set(each.key, { group: first, state: each.state });
+        move(each.key, each.state, { group: first });
+      }
+      const found: string[] = [];
+      let after: TrailsCursor | undefined;
+      for (let pages = 0; pages < 20; pages++) {
+        const page = trails.page({ group, state, after, limit });
+        expect(page.keys.length).to.be.at.most(limit);
+        found.push(...page.keys);
+        after = page.next;
+        if (!after) break;
+      }
+      const fits = [...model].filter(([, one]) => (group === undefined || one.group === group)
+        && (state === undefined || one.state.split(' ').some((part) => part === state || part.startsWith(`${state}.`)))).map(([key]) => key);
+      expect([...found].sort()).to.deep.equal(fits.sort());
+    }), { numRuns: 500 });
+  });
+});

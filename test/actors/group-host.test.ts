@@ -1,0 +1,225 @@
+import { expect } from 'chai';
+import type { RecordChange } from '../../src/contracts/record-store.ts';
+import { GroupHost, wordsOf } from '../../src/actors/group-host.ts';
+import type { ScalingDecision } from '../../src/model/scaling-decision.ts';
+import { groupFor } from '../../src/model/autoscaling-group.ts';
+import type { EnvRecord } from '../../src/model/env.ts';
+import { shardOf } from '../../src/model/shards.ts';
+import { CountedPool } from '../properties/counted-pool.ts';
+import { eventually } from '../support/eventually.ts';
+import { GivenLeases } from '../support/given-leases.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { aGroup } from '../machines/autoscaling-examples.ts';
+
+const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
+  uid: 'env', revision: '1', name: 'e', owner: ALICE, createdAt: 1, labels: {}, annotations: {}, templateRef: { name: 'small' }, mode: 'WarmPool', overrides: {},
+  members: [{ name: 'a', clusterId: 'local', createdAt: 1, replicas: 4, config: { scalingGroup: 'g', maxReplicas: 50, priority: 3 }, deleting: false }],
+  groups: [aGroup({ up: { mode: 'Aggressive' } })], scaling: {}, conditions: [], deleting: false, ...part,
+});
+
+/** The one env of a store, and those who follow it. */
+class OneEnv {
+  record: EnvRecord;
+  fails = 0;
+  readonly #followers: ((change: RecordChange<EnvRecord>) => void)[] = [];
+
+  constructor(record: EnvRecord) { this.record = record; }
+
+  get(uid: string): EnvRecord | undefined { return uid === this.record.uid ? this.record : undefined; }
+
+  follow(follower: (change: RecordChange<EnvRecord>) => void): void {
+    this.#followers.push(follower);
+    follower({ kind: 'put', record: this.record });
+  }
+
+  async change(_: string, change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>): Promise<EnvRecord> {
+    if (this.fails-- > 0) throw new Error('no answer');
+    const changed = await change(this.record);
+    if (changed !== this.record) this.put(changed);
+    return this.record;
+  }
+
+  put(record: EnvRecord): void {
+    this.record = JSON.parse(JSON.stringify({ ...record, revision: String(Number(this.record.revision) + 1) })) as EnvRecord;
+    for (const follower of this.#followers) follower({ kind: 'put', record: this.record });
+  }
+}
+
+/** Hosts the groups of one env, whose one member `a` has 4 that run; those who asked for it lead. */
+const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
+  const envs = new OneEnv(env);
+  const clock = new TestClock();
+  const leases = new GivenLeases();
+  const decisions: ScalingDecision[] = [];
+  const quota = { spent: false };
+  const saturated: (readonly [string, number])[] = [];
+  pool.running = pool.replicas;
+  const host = new GroupHost({
+    envs, leases, clock, log: quietLog, decided: async (_, __, decision) => { decisions.push(decision); }, saturated: (_, member, until) => { saturated.push([member, until]); },
+    members: {
+      observe: async () => [pool.observed(clock.now(), 0)],
+      resize: async (_, { id }, { from, to }) => {
+        if (quota.spent && to > from) return { kind: 'refused', reason: 'quota' };
+        if (pool.decided >= id || pool.replicas !== from) return { kind: pool.decided === id ? 'done' : 'overtaken' };
+        [pool.replicas, pool.decided] = [to, id];
+        return { kind: 'done' };
+      },
+    },
+  });
+  host.start();
+  const lead = (): void => {
+    leases.give(shardOf('env'), 1);
+    host.lead(shardOf('env'));
+    clock.advance(0);
+  };
+  return { host, envs, clock, pool, quota, decisions, saturated, lead };
+};
+
+describe('the host of autoscaling groups', () => {
+  it('looks at once where it leads, saves what it decides, and then sizes the pool', async () => {
+    const { host, envs, pool, decisions, lead } = aHost();
+    pool.claim(1);
+    lead();
+    await eventually(() => decisions.length === 1, 'decided');
+
+    expect(pool.replicas).to.equal(7);
+    expect(wordsOf(envs.record, anEnv().groups[0] ?? groupFor('g', { replicas: 1 })).memory.pending?.changes).to.deep.equal([{ member: 'a', from: 4, to: 7 }]);
+    expect(host.group('env', 'g')?.state).to.equal('enabled.resting.coolingDown');
+    expect(host.group('env', 'g')?.outlook?.seen.running).to.equal(4);
+  });
+
+  it('does nothing where it does not lead', async () => {
+    const { host, clock, pool } = aHost();
+    clock.advance(60_000);
+    await host.drained();
+
+    expect(pool.replicas).to.equal(4);
+    expect(host.group('env', 'g')?.state).to.equal('following');
+  });
+
+  it('looks at once when a claim wakes it', async () => {
+    const { host, clock, pool, decisions, lead } = aHost();
+    pool.replicas = 10;
+    pool.settle(1);
+    pool.settle(1);
+    lead();
+    clock.advance(1_000);
+    for (let count = 0; count < 9; count++) pool.claim(clock.now());
+    host.wake('env', 'a');
+    clock.advance(0);
+    await eventually(() => decisions.length === 1, 'decided');
+
+    expect(clock.now() - (decisions[0]?.at ?? 0)).to.equal(0);
+  });
+
+  describe('at rest', () => {
+    const resting = () => {
+      const made = aHost(anEnv({ groups: [aGroup({ up: { idleThresholdSeconds: 0 } })] }));
+      [made.pool.replicas, made.pool.running, made.pool.idle] = [5, 4, [1]];
+      made.lead();
+      const rests = (): Promise<void> => eventually(() => made.host.group('env', 'g')?.outlook?.atRest === true, 'it rests');
+      return { ...made, rests };
+    };
+
+    it('looks seldom, and as ever once something stirs', async () => {
+      const { host, clock, pool, decisions, rests } = resting();
+      await rests();
+      pool.claim(clock.now());
+      clock.advance(20_000);
+      await host.drained();
+      expect(decisions, 'nobody has looked').to.deep.equal([]);
+
+      host.stir('env', 'a');
+      clock.advance(0);
+      await eventually(() => decisions.length === 1, 'decided');
+      expect(decisions[0]?.changes).to.deep.equal([{ member: 'a', from: 5, to: 6 }]);
+    });
+
+    it('misses nothing that stirs while it looks', async () => {
+      const { host, clock, pool, decisions, rests } = resting();
+      pool.claim(clock.now());
+      host.stir('env', 'a');
+      await rests();
+      clock.advance(5_000);
+      await eventually(() => decisions.length === 1, 'decided');
+    });
+  });
+
+  it('asks again to save where it is not known whether that landed', async () => {
+    const { envs, clock, pool, decisions, lead, host } = aHost();
+    envs.fails = 1;
+    pool.claim(1);
+    lead();
+    await host.drained();
+    clock.advance(5_000);
+    await eventually(() => decisions.length === 1, 'decided');
+
+    expect(pool.replicas).to.equal(7);
+  });
+
+  it('drops what it decided by words that the owner took back meanwhile', async () => {
+    const { envs, host, pool, lead } = aHost();
+    pool.claim(1);
+    const change = envs.change.bind(envs);
+    envs.change = async (uid, by) => {
+      envs.change = change;
+      envs.record = { ...envs.record, groups: [aGroup({ maxReplicas: 4 })] }; // written elsewhere, and not heard of here
+      return await change(uid, by);
+    };
+    lead();
+    await eventually(() => host.group('env', 'g')?.state.startsWith('enabled.resting') === true, 'dropped');
+
+    expect(pool.replicas).to.equal(4);
+    expect(envs.record.scaling).to.deep.equal({});
+  });
+
+  it('tells of a member that is left alone', async () => {
+    const { clock, pool, quota, decisions, saturated, lead } = aHost();
+    quota.spent = true;
+    pool.claim(1);
+    lead();
+    await eventually(() => decisions.length === 1, 'tried');
+
+    expect(pool.replicas).to.equal(4);
+    expect(saturated).to.deep.equal([['a', clock.now() + 120_000]]);
+  });
+
+  it('finishes what its predecessor saved', async () => {
+    const first = aHost();
+    first.pool.claim(1);
+    first.lead();
+    await eventually(() => first.decisions.length === 1, 'decided');
+    const pool = new CountedPool('a', 4);
+    const { decisions, lead } = aHost(first.envs.record, pool);
+    lead();
+    await eventually(() => decisions.length === 1, 'finished');
+
+    expect(pool.replicas).to.equal(7);
+    expect(decisions[0]?.id).to.equal(first.decisions[0]?.id);
+  });
+
+  it('forgets a group that is no more', () => {
+    const { host, envs, clock, lead } = aHost();
+    lead();
+    envs.put({ ...envs.record, groups: [] });
+
+    expect(host.group('env', 'g')).to.equal(undefined);
+    clock.advance(60_000);
+  });
+});
+
+describe('what an env says of a group', () => {
+  it('is the bounds and priorities of the members that are in it; of one that says nothing the group\'s most holds', () => {
+    const env = anEnv();
+    const [member] = env.members;
+    if (!member) throw new Error('no member');
+    const others = [{ ...member, name: 'b', config: { scalingGroup: 'g' } }, { ...member, name: 'c', config: {} }, { ...member, name: 'd', deleting: 'force' as const }];
+
+    expect(wordsOf({ ...env, members: [member, ...others] }, env.groups[0] ?? groupFor('g', { replicas: 1 })).rules).to.deep.equal([
+      { name: 'a', minReplicas: 0, maxReplicas: 50, scaleUpPriority: 3, scaleDownPriority: -3 },
+      { name: 'b', minReplicas: 0, maxReplicas: 100, scaleUpPriority: 0, scaleDownPriority: 0 },
+    ]);
+  });
+});

@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { appendFileSync, mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readHead } from '../../src/audit/audit-folder.ts';
+import { rejection } from '../support/rejection.ts';
+import { AuditUnderTest, anEntry } from './an-audit.ts';
+
+describe('the audit', () => {
+  let audit: AuditUnderTest;
+  beforeEach(() => { audit = new AuditUnderTest(); });
+  afterEach(async () => { await audit.remove(); });
+
+  it('is lines of who, what and how it went, in a file that its owner alone may read', async () => {
+    await audit.run(1);
+
+    const [begin, write, end] = audit.lines;
+    expect(begin).to.include({ seq: 1, kind: 'begin', replica: 'r', version: '1', pid: process.pid, prev: '0'.repeat(64) });
+    expect(begin?.['boot']).to.match(/^[0-9a-f-]{36}$/);
+    expect(write).to.include({ seq: 2, kind: 'write', time: '2026-01-01T00:00:00.000Z', replica: 'r', requestId: 'r-0', namespace: 'blue', user: 'ada', keyId: 'k1', operation: 'claimSandbox', status: 201, prev: begin?.['hash'] });
+    expect(end).to.include({ seq: 3, kind: 'end', prev: write?.['hash'] });
+    expect(statSync(audit.files[0] ?? '').mode & 0o777).to.equal(0o600);
+  });
+
+  it('goes on with its chain after a restart, and says how the run before ended', async () => {
+    await audit.run(1);
+    const killed = await audit.begin();
+    killed.note(anEntry());
+    await audit.written(killed);
+    await audit.run(0);
+
+    expect(audit.lines.map(({ kind, after }) => [kind, after])).to.deep.equal([
+      ['begin', undefined], ['write', undefined], ['end', undefined], ['begin', 'end'], ['write', undefined], ['begin', 'crash'], ['end', undefined],
+    ]);
+    expect(audit.files).to.have.length(1);
+    expect(await audit.findings()).to.deep.equal([]);
+  });
+
+  it('goes on in another file when one is full, and keeps so many', async () => {
+    await audit.run(20, { fileBytes: 1_100, files: 3 });
+
+    expect(audit.files).to.have.length(3);
+    expect(audit.lines.at(-1)).to.include({ seq: 22, kind: 'end' });
+    expect(audit.names.at(-1)).to.equal('audit-0000000000000021.jsonl');
+    expect(await audit.findings()).to.deep.equal([]);
+  });
+
+  it('says at the start that lines are gone from the end', async () => {
+    await audit.run(3);
+    const lines = audit.text.split('\n');
+    writeFileSync(audit.files[0] ?? '', `${lines.slice(0, 3).join('\n')}\n`);
+    await audit.run(1);
+
+    expect(audit.lines[3]).to.include({ kind: 'begin', after: 'missing', missing: 2, seq: 6 });
+    expect(await audit.findings()).to.deep.equal([{ kind: 'missing', file: 1, line: 1 }]);
+  });
+
+  for (const [what, damage] of [
+    ['ends within a line', (file: string) => { truncateSync(file, statSync(file).size - 10); }],
+    ['has a last line that is none', (file: string) => { appendFileSync(file, 'nonsense\n'); }],
+    ['is nothing but zeros', (file: string) => { writeFileSync(file, Buffer.alloc(512)); }],
+    ['is empty', (file: string) => { truncateSync(file, 0); }],
+  ] as const) {
+    it(`goes on beside a file that ${what}, and leaves it as it is`, async () => {
+      await audit.run(2);
+      damage(audit.files[0] ?? '');
+      const { size } = statSync(audit.files[0] ?? '');
+      rmSync(join(audit.folder, 'head'));
+      await audit.run(1);
+
+      expect(audit.files).to.have.length(2);
+      expect(statSync(audit.files[0] ?? '').size).to.equal(size);
+      expect(audit.text.trimEnd().split('\n').at(-1)).to.include('"kind":"end"');
+    });
+  }
+
+  it('counts what came while it could not be written, and says so once it can', async () => {
+    const trail = await audit.begin({ fileBytes: 1 });
+    mkdirSync(join(audit.folder, 'audit-0000000000000002.jsonl'));
+    for (let at = 0; at < 10_100; at += 1) trail.note(anEntry());
+    await audit.written(trail);
+    expect(trail.problem).to.equal('the audit can\'t be written: EISDIR; 10000 lines wait, and 100 are lost');
+
+    rmSync(join(audit.folder, 'audit-0000000000000002.jsonl'), { recursive: true });
+    audit.clock.advance(1_000);
+    await trail.settled();
+    await audit.written(trail);
+
+    expect(trail.problem).to.equal(undefined);
+    expect(audit.lines.at(-1)).to.include({ kind: 'lost', count: 100, why: 'EISDIR' });
+    expect((await audit.findings()).map(({ kind }) => kind)).to.deep.equal(['lost']);
+    await trail.stop();
+  });
+
+  it('has a line for each of the first 60 of a minute that have no good key, and one for the others', async () => {
+    const trail = await audit.begin();
+    for (let at = 0; at < 75; at += 1) trail.note(anEntry({ caller: undefined, status: 401 }));
+    audit.clock.advance(60_000);
+    await audit.written(trail);
+    trail.note(anEntry({ caller: undefined, status: 401 }));
+    await trail.stop();
+
+    expect(audit.lines.filter(({ kind }) => kind === 'write')).to.have.length(61);
+    expect(audit.lines.find(({ kind }) => kind === 'omitted')).to.include({ count: 15, why: 'no good key' });
+  });
+
+  it('keeps the last lines at hand, also those of earlier runs', async () => {
+    await audit.run(3);
+    const trail = await audit.begin();
+    const kinds = async (cursor?: string) => (await audit.recent.before(cursor, 3)).map(({ line }) => (JSON.parse(line) as { readonly seq: number }).seq);
+
+    expect(await kinds()).to.deep.equal([6, 5, 4]);
+    const third = (await audit.recent.before(undefined, 3))[2];
+    expect(await kinds(third?.cursor)).to.deep.equal([3, 2, 1]);
+    await trail.stop();
+  });
+
+  it('says where the chain stands in a file of its own', async () => {
+    await audit.run(2);
+
+    expect(readHead(audit.folder)).to.deep.equal({ seq: 4, hash: audit.lines.at(-1)?.['hash'] });
+  });
+
+  it('does not begin where its folder can not be used', async () => {
+    writeFileSync(join(audit.folder, 'file'), '');
+
+    expect(await rejection(audit.begin({ folder: join(audit.folder, 'file', 'below') }))).to.include({ code: 'ENOTDIR' });
+  });
+});

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { FAULT_KINDS, FaultPlan, type Victims } from '../support/chaos/fault-plan.ts';
+import { FakeClock } from '../support/chaos/faults/clock-jump.ts';
+import type { Strike } from '../support/chaos/strike.ts';
+import { FaultProxy } from '../support/fault-proxy.ts';
+
+const nobody = async (): Promise<never> => { throw new Error('nothing may befall anybody here'); };
+
+describe('a plan of faults', () => {
+  let clocks: FakeClock[];
+  let victims: Victims;
+
+  beforeEach(() => {
+    clocks = [0, 1, 2].map(() => new FakeClock());
+    victims = {
+      contenders: clocks.map((clock) => ({
+        clock, toApi: new FaultProxy({ host: '127.0.0.1', port: 1 }), toRedis: new FaultProxy({ host: '127.0.0.1', port: 1 }), replica: { kill: nobody, start: nobody, signal: () => undefined },
+      })),
+      controlPlane: { kubectl: nobody, kubectlAs: nobody, kill: nobody, begin: nobody },
+      redis: { kill: nobody, restart: nobody, signal: () => undefined, client: { flushall: nobody } },
+      namespaces: ['red', 'blue'],
+    };
+  });
+  afterEach(() => { for (const clock of clocks) clock.remove(); });
+
+  const strikes = (seed: number, count: number): readonly Strike[] => {
+    const plan = new FaultPlan(victims, { seed });
+    return Array.from({ length: count }, () => plan.next(3));
+  };
+  const told = (all: readonly Strike[]): unknown => all.map((one) => one.map(({ fault: { kind, victim, lastsMs }, afterMs }) => ({ kind, victim, lastsMs, afterMs })));
+
+  it('is the same for the same seed, and another for another', () => {
+    expect(told(strikes(7, 40))).to.deep.equal(told(strikes(7, 40)));
+    expect(told(strikes(7, 40))).to.not.deep.equal(told(strikes(8, 40)));
+  });
+
+  it('has one, two and three faults at once, of different kinds and victims', () => {
+    const all = strikes(1, 300);
+    expect(new Set(all.map((one) => one.length))).to.deep.equal(new Set([1, 2, 3]));
+    for (const one of all) {
+      expect(new Set(one.map(({ fault }) => fault.kind))).to.have.property('size', one.length);
+      expect(new Set(one.map(({ fault }) => fault.victim))).to.have.property('size', one.length);
+    }
+  });
+
+  it('has every kind, now alone and now with others', () => {
+    const all = strikes(1, 300);
+    const kindsOf = (some: readonly Strike[]) => new Set(some.flat().map(({ fault }) => fault.kind.replace(/^link .*/, 'link')));
+    const alone = kindsOf(all.filter(({ length }) => length === 1));
+    expect(alone.size).to.equal(FAULT_KINDS.length - 1); // both links are told alike
+    expect(kindsOf(all.filter(({ length }) => length > 1))).to.deep.equal(alone);
+  });
+
+  it('has every kind before any comes again, also where two would have befallen one victim', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const plan = new FaultPlan(victims, { seed, kinds: ['kill replica', 'stop replica', 'kill Redis', 'stop Redis', 'kill etcd', 'flush'] });
+      const kinds: string[] = [];
+      while (kinds.length < 6) kinds.push(...plan.next(6 - kinds.length).map(({ fault: { kind } }) => kind));
+      expect(new Set(kinds)).to.have.property('size', 6);
+    }
+  });
+
+  it('has no more faults than are asked for', () => {
+    const plan = new FaultPlan(victims, { seed: 1 });
+    for (let n = 0; n < 50; n++) expect(plan.next(1)).to.have.length(1);
+  });
+
+  it('names the kinds there are where it is given another', () => {
+    expect(() => new FaultPlan(victims, { seed: 1, kinds: ['flood'] })).to.throw('there is no fault "flood"; there are: kill replica');
+  });
+});

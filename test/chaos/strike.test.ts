@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import type { Fault } from '../support/chaos/faults/fault.ts';
+import { strike, type StrikeTerms } from '../support/chaos/strike.ts';
+import { rejection } from '../support/rejection.ts';
+
+const TAKEOVER_MS = 8_000;
+const terms: StrikeTerms = { now: () => performance.now(), replicas: 3, withinMs: 5_000 };
+const wait = (): Promise<void> => new Promise((resolve) => { setTimeout(resolve, 1); });
+
+const aFault = (part: Partial<Fault> = {}): Fault => ({ kind: 'a fault', victim: 'somebody', lastsMs: 0, others: 'lead', begin: wait, end: wait, ...part });
+
+describe('a strike', () => {
+  it('has its faults overlap, and is over when each of them is', async () => {
+    const told: string[] = [];
+    const met = meeting(2);
+    const one = (name: string): Fault => aFault({
+      kind: name,
+      begin: async () => { told.push(`${name} begins`); },
+      end: async () => {
+        await met();
+        told.push(`${name} ends`);
+      },
+    });
+
+    const done = await strike([{ fault: one('a'), afterMs: 0 }, { fault: one('b'), afterMs: 1 }], terms);
+
+    expect(told).to.have.members(['a begins', 'b begins', 'a ends', 'b ends']);
+    expect(told.slice(0, 2)).to.deep.equal(['a begins', 'b begins']);
+    expect(done.map(({ kind }) => kind)).to.deep.equal(['a', 'b']);
+  });
+
+  it('lets others lead while one replica can not', async () => {
+    const [one] = await strike([{ fault: aFault({ hinders: 0, lastsMs: 5 }), afterMs: 0 }], terms);
+    expect(one?.led).to.equal((one?.from ?? 0) + TAKEOVER_MS);
+  });
+
+  it('has nobody lead before it is over where others have to wait', async () => {
+    const [one] = await strike([{ fault: aFault({ others: 'wait', lastsMs: 5 }), afterMs: 0 }], terms);
+    expect(one?.led).to.equal((one?.to ?? 0) + TAKEOVER_MS);
+  });
+
+  it('has nobody lead before it is over where no replica is left', async () => {
+    const met = meeting(3);
+    const done = await strike([0, 1, 2].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })), terms);
+    for (const { to, led } of done) expect(led).to.equal(to + TAKEOVER_MS);
+  });
+
+  it('does not take two faults of one replica for two replicas', async () => {
+    const met = meeting(3);
+    const done = await strike([0, 1, 1].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })), terms);
+    for (const { from, led } of done) expect(led).to.equal(from + TAKEOVER_MS);
+  });
+
+  it('knows what was removed once it has been', async () => {
+    const removes: string[] = [];
+    const [one] = await strike([{ fault: aFault({ removes, begin: async () => { removes.push('a'); } }), afterMs: 0 }], terms);
+    expect(one?.removed).to.deep.equal(['a']);
+  });
+
+  it('fails once all are over, where one could not be carried out', async () => {
+    let isMended = false;
+    const failing = aFault({ kind: 'impossible', begin: async () => { throw new Error('no'); } });
+    const other = aFault({ end: async () => { await wait(); isMended = true; } });
+    const error = await rejection(strike([{ fault: failing, afterMs: 0 }, { fault: other, afterMs: 0 }], terms));
+    expect(String(error)).to.contain('impossible (somebody)');
+    expect(isMended).to.equal(true);
+  });
+
+  it('fails where it is not over in time', async () => {
+    const error = await rejection(strike([{ fault: aFault({ end: () => new Promise(() => undefined) }), afterMs: 0 }], { ...terms, withinMs: 20 }));
+    expect(String(error)).to.contain('not mended within 20 ms');
+  });
+});
+
+/** Resolves for everyone once so many have come. */
+const meeting = (count: number): (() => Promise<void>) => {
+  let left = count;
+  let open = (): void => undefined;
+  const all = new Promise<void>((resolve) => { open = resolve; });
+  return async () => {
+    left -= 1;
+    if (left === 0) open();
+    await all;
+  };
+};

@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import { MAX_WAITING_OF_POOL, type ClaimEntry, type Coordination } from '../../src/contracts/coordination.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+
+/** What Claims promises: a part of the suite of Coordination. */
+export const claimsTests = (under: () => { readonly coordination: Coordination }): void => {
+  describe('claims', () => {
+    const pool = { uid: 'p1', owner: ALICE };
+    let born = 0;
+    const admit = (entry: Partial<ClaimEntry> = {}) => under().coordination.admitClaim({ pool, instance: `i${++born}`, limit: 100, idle: 1, ...entry });
+    const join = (of = pool) => under().coordination.joinWaiting(of);
+
+    it('reserve a seat of the quota where nobody waits', async () => {
+      expect([await admit({ limit: 2 }), await admit({ limit: 2 }), await admit({ limit: 2 })]).to.deep.equal(['admitted', 'admitted', 'full']);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(true);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born}`)).to.equal(false);
+    });
+
+    it('come one after the other for one idle instance', async () => {
+      const [first, second] = [await join(), await join()];
+
+      expect(await admit()).to.equal('not-its-turn');
+      expect(await admit({ place: second })).to.equal('not-its-turn');
+      expect(await admit({ place: first })).to.equal('admitted');
+      expect(await admit()).to.equal('not-its-turn');
+      expect(await admit({ place: second })).to.equal('admitted');
+      expect(await admit()).to.equal('admitted');
+    });
+
+    it('try for as many as are idle, in any order', async () => {
+      const [first, second, third] = [await join(), await join(), await join()];
+
+      expect(await admit({ place: third, idle: 2 })).to.equal('not-its-turn');
+      expect(await admit({ place: second, idle: 2 })).to.equal('admitted');
+      expect(await admit({ place: first, idle: 1 })).to.equal('admitted');
+      expect(await admit({ idle: 1 })).to.equal('not-its-turn');
+      expect(await admit({ idle: 2 })).to.equal('admitted');
+      expect(await admit({ place: third, idle: 1 })).to.equal('admitted');
+    });
+
+    it('reserve nothing where it is not their turn', async () => {
+      const place = await join();
+
+      expect(await admit({ instance: 'early' })).to.equal('not-its-turn');
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'early')).to.equal(false);
+      expect(await admit({ place, limit: 1 })).to.equal('admitted');
+    });
+
+    it('have their place again where what they were admitted for was lost', async () => {
+      const [first, second, third] = [await join(), await join(), await join()];
+      expect(await admit({ place: second, instance: 'lost', idle: 2 })).to.equal('admitted');
+
+      expect(await admit({ place: second, from: 'lost' })).to.equal('not-its-turn');
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'lost')).to.equal(false);
+      expect(await admit({ place: first })).to.equal('admitted');
+      expect(await admit({ place: third })).to.equal('not-its-turn');
+      expect(await admit({ place: second })).to.equal('admitted');
+    });
+
+    it('have withdrawn the seat that they give up, also where the quota is used up or it is not their turn', async () => {
+      await admit({ instance: 'a' });
+      await admit({ instance: 'b' });
+
+      expect(await admit({ from: 'a', limit: 1 })).to.equal('full');
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'a')).to.equal(false);
+      await join();
+      expect(await admit({ from: 'b' })).to.equal('not-its-turn');
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'b')).to.equal(false);
+    });
+
+    it('keep their place while the quota is used up, until they leave', async () => {
+      await admit();
+      const place = await join();
+
+      expect(await admit({ place, limit: 1 })).to.equal('full');
+      expect(await admit({ limit: 2 })).to.equal('not-its-turn');
+      await under().coordination.leaveWaiting(place);
+      await under().coordination.leaveWaiting(place);
+      expect(await admit({ limit: 2 })).to.equal('admitted');
+    });
+
+    it('are counted while they wait', async () => {
+      const { coordination } = under();
+      expect(await coordination.waiting(pool)).to.equal(0);
+      const [first, second, third] = [await join(), await join(), await join()];
+      expect(await coordination.waiting(pool)).to.equal(3);
+
+      await coordination.leaveWaiting(second);
+      await admit({ place: first });
+
+      expect(await coordination.waiting(pool)).to.equal(1);
+      await coordination.leaveWaiting(third);
+      expect(await coordination.waiting(pool)).to.equal(0);
+    });
+
+    it('do not wait for those of another pool', async () => {
+      await join();
+
+      expect(await admit({ pool: { ...pool, uid: 'p2' } })).to.equal('admitted');
+    });
+
+    describe('under an Idempotency-Key', () => {
+      const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+      const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+      const admitMarked = (entry: Partial<ClaimEntry> = {}) => admit({ request: mark, open: owner, ...entry });
+
+      it('open it in the same step', async () => {
+        expect(await admitMarked()).to.equal('admitted');
+
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'in-flight' });
+        await under().coordination.keepAnswer(mark, owner, 'the answer');
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+      });
+
+      it('do nothing where it is in flight, answered, or has another body', async () => {
+        await admitMarked();
+        const outcomes = [await admitMarked({ instance: 'x' }), await admitMarked({ instance: 'x', request: { ...mark, body: 'other' } })];
+        await under().coordination.keepAnswer(mark, owner, 'the answer');
+        outcomes.push(await admitMarked({ instance: 'x' }));
+
+        expect(outcomes).to.deep.equal([{ opened: { kind: 'in-flight' } }, { opened: { kind: 'reused' } }, { opened: { kind: 'answered', answer: 'the answer' } }]);
+        expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'x')).to.equal(false);
+      });
+
+      it('are new to one of many at once', async () => {
+        const admissions = await Promise.all(Array.from({ length: 16 }, () => admitMarked()));
+
+        expect(admissions.filter((admission) => admission === 'admitted')).to.have.length(1);
+      });
+
+      it('have opened it where it is not their turn, or the quota is used up', async () => {
+        const place = await join();
+        expect(await admitMarked()).to.equal('not-its-turn');
+        expect(await admit({ request: mark })).to.equal('not-its-turn');
+        await under().coordination.leaveWaiting(place);
+        expect(await admit({ request: mark, limit: 0 })).to.equal('full');
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'in-flight' });
+        await under().coordination.giveUpRequest(mark, owner);
+
+        expect(await admitMarked()).to.equal('admitted');
+      });
+    });
+
+    it('that are too many may not wait', async () => {
+      const places = await Promise.all(Array.from({ length: MAX_WAITING_OF_POOL }, () => join()));
+
+      expect(await rejection(join())).to.be.instanceOf(Refusal).with.property('code', 'TOO_MANY_WAITING');
+      expect(await under().coordination.waiting({ ...pool, uid: 'p2' })).to.equal(0);
+      await Promise.all(places.slice(1).map((place) => under().coordination.leaveWaiting(place)));
+      expect(await admit({ place: await join(), idle: 1 })).to.equal('not-its-turn');
+      expect(await under().coordination.waiting(pool)).to.equal(2);
+    });
+  });
+};

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import type { Env } from '../../src/client/wire.ts';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { poolStatus } from '../support/on-a-daemon.ts';
+
+/** Whatever else the machine has to do. */
+const AT_LAST_MS = 120_000;
+const LEAST = 1;
+const MOST = 5;
+
+describe('an env under load', function () {
+  this.timeout(AT_LAST_MS * 2);
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+    client = daemon.client();
+    const done = async (...args: readonly string[]): Promise<void> => {
+      const { code, stderr } = await daemon.cli(['envs', ...args]);
+      expect(code, stderr).to.equal(0);
+    };
+    await done('create', 'web', '--template', 'default');
+    await done('members', 'add', 'web', '--name', 'web', '--replicas', String(LEAST), '--max-replicas', String(MOST));
+    await done(
+      'groups', 'set', 'web', 'web', '--min', String(LEAST), '--max', String(MOST), '--mode', 'Moderate', '--cooldown', '1s', '--idle-threshold', '0',
+      '--quiet-window', '10s', '--saturation-cooldown', '1s', '--idle-timeout', '2s', '--stabilization', '2s', '--protection', '1s',
+    );
+    await done('status', 'web', '--watch', '--timeout', '2m');
+  });
+  after(() => daemon.dispose());
+
+  const sizeOf = async (): Promise<number> => {
+    const { stdout, stderr } = await daemon.cli(['envs', 'get', 'web', '-o', 'json']);
+    expect(stderr).to.equal('');
+    return (JSON.parse(stdout) as Env).status.desiredReplicas;
+  };
+
+  it('grows for claims that wait and for claims that are refused, up to its most, and comes back', async () => {
+    const ids: string[] = [];
+    const waiting = await Promise.all([1, 2, 3].map(() => client.post('/sandboxes', { poolName: 'web', waitTimeoutSeconds: 100 })));
+    for (const { status, text, json } of waiting) {
+      expect(status, text).to.equal(201);
+      ids.push(json.sandbox?.['sandboxId'] ?? '');
+    }
+    expect(await sizeOf()).to.be.within(3, MOST);
+
+    // Each is asked for until there is one; what is refused makes the next.
+    for (; ids.length < MOST;) {
+      ids.push(await within(AT_LAST_MS, `claim ${ids.length + 1}`, async () => {
+        const { status, json } = await client.post('/sandboxes', { poolName: 'web' });
+        return status === 201 ? json.sandbox?.['sandboxId'] : undefined;
+      }));
+    }
+    expect((await client.post('/sandboxes', { poolName: 'web' })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    expect(await sizeOf()).to.equal(MOST);
+    await within(AT_LAST_MS, 'it says why', async () => /that is its most[^]*\n {2}last, .*: web from \d to 5: /.test((await daemon.cli(['envs', 'explain', 'web'])).stdout) || undefined);
+
+    for (const id of ids) await client.delete(`/sandboxes/${id}`);
+    await within(AT_LAST_MS, 'it is as small as it was', async () => (await sizeOf()) === LEAST || undefined);
+    await within(AT_LAST_MS, 'and has an instance to claim', async () => (await poolStatus(client, 'web'))['idleReplicas'] === LEAST || undefined);
+  });
+});

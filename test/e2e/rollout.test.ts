@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { claim, stocked } from '../support/on-a-daemon.ts';
+import { RollingPool } from '../support/rolling-pool.ts';
+
+describe('a rollout of real sandboxes', function () {
+  this.timeout(90_000);
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+  let pool: RollingPool;
+
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '8', '--breaker-first-pause-seconds', '1']);
+    client = daemon.client();
+    pool = new RollingPool(client, 'default');
+  });
+  after(() => daemon.dispose());
+  beforeEach(() => stocked(client, 8));
+
+  const idleIds = async (): Promise<readonly string[]> =>
+    ((await client.get('/sandboxes?phase=Idle&limit=100')).json.items ?? []).map(({ sandboxId }) => String(sandboxId));
+  const brokenTemplate = { containers: [{ name: 'main', image: 'host', command: ['/nowhere/to/be/found'] }] };
+
+  it('replaces what is idle within maxUnavailable, hands out the new ones first, and leaves what runs alone', async () => {
+    const running = await claim(client);
+    const before = await idleIds();
+    const seen: number[] = [];
+    await pool.edit({ overrides: { defaultIdleTimeout: '31m' } });
+    const status = await pool.rolledOut(({ idleReplicas }) => { seen.push(idleReplicas); });
+    expect(Math.min(...seen), 'of 7 that are unclaimed').to.be.at.least(6);
+    expect(status).to.deep.include({ idleReplicas: 7, runningReplicas: 1, updatedReplicas: 7 });
+    expect((await idleIds()).filter((id) => before.includes(id))).to.deep.equal([]);
+    expect((await client.get(`/sandboxes/${running}`)).json.sandbox?.['status']).to.equal('Running');
+    expect((await client.post(`/sandboxes/${running}/exec`, { command: ['true'] })).status).to.equal(200);
+    await client.delete(`/sandboxes/${running}`);
+  });
+
+  it('stops where the new revision can not start, says why, and goes on after another edit', async () => {
+    await pool.edit({ template: brokenTemplate });
+    const stopped = await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');
+    expect(stopped.idleReplicas).to.be.at.least(6);
+    const [progressing, degraded] = stopped.conditions;
+    expect(progressing).to.deep.include({ type: 'Progressing', status: 'False', reason: 'RolloutBlocked' });
+    expect(degraded).to.deep.include({ type: 'Degraded', status: 'True', reason: 'StartsFail' });
+    expect(degraded?.message).to.not.equal('');
+    await client.delete(`/sandboxes/${await claim(client)}`);
+
+    await pool.edit({ templateName: 'default', overrides: { defaultIdleTimeout: '32m' } });
+    const { conditions } = await pool.rolledOut();
+    expect(conditions.map(({ status }) => status)).to.deep.equal(['False', 'False', 'True']);
+  });
+
+  it('goes on after a kill -9 of the daemon', async () => {
+    const revision = await pool.edit({ overrides: { defaultIdleTimeout: '33m' }, updateStrategy: { maxUnavailable: '1' } });
+    await daemon.kill();
+    await daemon.start();
+    client = daemon.client();
+    pool = new RollingPool(client, 'default');
+    expect(await pool.rolledOut()).to.deep.include({ updateRevision: revision, idleReplicas: 8, updatedReplicas: 8 });
+  });
+
+  it('waits for sync-template where autoUpdate is off', async () => {
+    const before = await pool.status();
+    const ids = await idleIds();
+    await pool.edit({ updateStrategy: { autoUpdate: false } });
+    expect(await pool.edit({ overrides: { defaultIdleTimeout: '34m' } })).to.equal(before.updateRevision);
+    expect((await idleIds()).toSorted()).to.deep.equal(ids.toSorted());
+    expect((await client.post('/sandboxpools/default/sync-template', {})).status).to.equal(200);
+    const after = await pool.rolledOut();
+    expect(after.updateRevision).to.not.equal(before.updateRevision);
+    expect(after.updatedReplicas).to.equal(8);
+  });
+});

@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { stocked } from '../support/on-a-daemon.ts';
+import { TraceCollector } from '../support/trace-collector.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+
+describe('a daemon with a collector of traces', function () {
+  this.timeout(60_000);
+  let collector: TraceCollector;
+  let daemon: DaemonUnderTest;
+
+  before(async () => {
+    collector = await TraceCollector.start();
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1', '--tracing-endpoint', collector.endpoint]);
+  });
+
+  after(async () => {
+    await daemon.dispose();
+    await collector.stop();
+  });
+
+  it('tells of a claim and its steps, in the trace of who claims', async () => {
+    const client = daemon.client();
+    await stocked(client, 1);
+
+    const answer = await client.post('/sandboxes', { poolName: 'default' }, { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } });
+
+    expect(answer.status).to.equal(201);
+    const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
+    const claim = await within(20_000, 'the claim as a span', () => ofTrace().find(({ name }) => name === 'POST /sandboxes'));
+    expect(answer.headers['traceresponse']).to.equal(`00-${TRACE}-${claim.spanId}-01`);
+    expect(ofTrace().filter(({ parentSpanId }) => parentSpanId === claim.spanId).map(({ name }) => name)).to.deep.equal(['find', 'admit', 'write']);
+    expect(collector.posts.map(({ text }) => text).join()).not.to.contain(daemon.tenantKey);
+  });
+});

@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
+import { claim, clear, stocked } from '../support/on-a-daemon.ts';
+
+describe('claims that wait', () => {
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+
+  before(async function () {
+    this.timeout(40_000);
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']);
+    client = daemon.client();
+  });
+  after(async function () {
+    this.timeout(40_000);
+    await daemon.dispose();
+  });
+  beforeEach(async () => {
+    await clear(client);
+    await stocked(client, 1);
+  });
+
+  /** Asked, and in flight. Another body under its key is refused for that, and changes nothing. */
+  const waiting = async (name: string, more: { readonly poolName?: string; readonly signal?: AbortSignal } = {}) => {
+    const poolName = more.poolName ?? 'default';
+    const headers = { 'Idempotency-Key': name };
+    const answer = client.post('/sandboxes', { poolName, waitTimeoutSeconds: 60 }, { headers, ...(more.signal ? { signal: more.signal } : {}) });
+    answer.catch(() => undefined);
+    await client.get('/sandboxes'); // asked after it
+    await within(10_000, `${name} waits`, async () => (await client.post('/sandboxes', { poolName }, { headers })).json.errorCode === 'IDEMPOTENCY_KEY_REUSED' || undefined);
+    return { answer };
+  };
+  const idOf = ({ status, text, json }: HttpAnswer): string => {
+    expect(status, text).to.equal(201);
+    return json.sandbox?.['sandboxId'] ?? '';
+  };
+
+  it('get what is given back, first come first served, and keep their answers', async () => {
+    const held = await claim(client);
+    const [first, second] = [await waiting('first'), await waiting('second')];
+    expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    await client.delete(`/sandboxes/${held}`);
+    const one = idOf(await first.answer);
+    expect((await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 60 }, { headers: { 'Idempotency-Key': 'second' } })).status).to.equal(409);
+    await client.delete(`/sandboxes/${one}`);
+    const two = await second.answer;
+
+    expect(new Set([held, one, idOf(two)]).size).to.equal(3);
+    const again = await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 60 }, { headers: { 'Idempotency-Key': 'second' } });
+    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([201, two.text, 'true']);
+  });
+
+  it('leave nothing to a client that has gone', async () => {
+    const held = await claim(client);
+    const gone = new AbortController();
+    await waiting('gone', { signal: gone.signal });
+    const { answer } = await waiting('stays');
+    gone.abort();
+    await client.delete(`/sandboxes/${held}`);
+
+    idOf(await answer);
+    expect((await client.get('/sandboxes?phase=Running')).json.total).to.equal(1);
+  });
+
+  it('end with 429 when their time is over', async () => {
+    await claim(client);
+    const { status, json, headers } = await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 1 });
+
+    expect([status, json.errorCode]).to.deep.equal([429, 'POOL_EXHAUSTED']);
+    expect(json.detail).to.include({ idle: 0, running: 1 });
+    expect(headers['retry-after']).to.match(/^\d+$/);
+  });
+
+  it('end with 409 when the pool is deleted', async () => {
+    await client.post('/sandboxpools', { name: 'passing', templateName: 'default', replicas: 0 });
+    const { answer } = await waiting('in vain', { poolName: 'passing' });
+    await client.delete('/sandboxpools/passing');
+
+    expect([(await answer).status, (await answer).json.errorCode]).to.deep.equal([409, 'CONFLICT']);
+  });
+});

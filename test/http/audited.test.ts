@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import type { AuditEntry } from '../../src/contracts/audit.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('what the audit is told', () => {
+  let server: TestServer;
+  let entries: AuditEntry[];
+  beforeEach(async () => {
+    entries = [];
+    server = await aServer({ audit: { note: (entry) => { entries.push(entry); } } });
+  });
+  afterEach(() => server.stop());
+
+  const keyIdOf = (apiKey: string): string => apiKey.split('_')[1] ?? '';
+
+  it('is every write, with who, what, how it went and the request', async () => {
+    await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
+    const claimed = await server.tenant.post('/sandboxes', { poolName: 'p' }, { headers: { 'X-Request-Id': 'my-request' } });
+    const id = String(claimed.json.sandbox?.['sandboxId']);
+    await server.tenant.delete(`/sandboxes/${id}`);
+
+    expect(entries.map(({ operation, status }) => [operation, status])).to.deep.equal([['createPool', 201], ['claimSandbox', 201], ['deleteSandbox', 200]]);
+    const [, claim, deletion] = entries;
+    expect(claim).to.deep.include({ requestId: 'my-request', operation: 'claimSandbox', status: 201, errorCode: undefined });
+    expect(claim?.target).to.include({ poolName: 'p', sandboxId: id });
+    expect(claim?.caller).to.include({ team: 'blue', user: 'ada', role: 'user' });
+    expect(deletion?.params).to.deep.equal({ sandboxId: id });
+  });
+
+  it('is also what was refused: by the key, the role, the form, the operation', async () => {
+    await server.anyone.post('/sandboxes', { poolName: 'p' });
+    await server.tenant.post('/admin/api-keys', { team: 'red', user: 'eve' });
+    await server.tenant.post('/sandboxes', { poolName: 7 });
+    await server.tenant.post('/sandboxes', { poolName: 'nowhere' });
+
+    expect(entries.map(({ operation, status, errorCode, caller, target }) => [operation, status, errorCode, caller?.user, target])).to.deep.equal([
+      ['claimSandbox', 401, 'API_KEY_REQUIRED', undefined, undefined],
+      ['createApiKeyForTenant', 403, 'ADMIN_REQUIRED', 'ada', undefined],
+      ['claimSandbox', 400, 'INVALID_ARGUMENT', 'ada', undefined],
+      ['claimSandbox', 404, 'POOL_NOT_FOUND', 'ada', { poolName: 'nowhere' }],
+    ]);
+  });
+
+  it('is no read, and nothing that is no operation', async () => {
+    await server.tenant.get('/sandboxes');
+    await server.tenant.post('/nowhere', {});
+
+    expect(entries).to.deep.equal([]);
+  });
+
+  it('is never a key, whether made or misplaced', async () => {
+    const { json } = await server.admin.post('/admin/api-keys', { team: 'red', user: 'eve', name: 'ci' });
+    const made = String(json.apiKey);
+    await server.admin.delete(`/admin/api-keys/${made}`);
+
+    expect(entries[0]?.target).to.deep.equal({ name: 'team-red/ci', team: 'red', user: 'eve', role: 'user', keyId: keyIdOf(made) });
+    expect(entries[1]?.params).to.deep.equal({ name: `spk_${keyIdOf(made)}_[secret]` });
+    expect(JSON.stringify(entries)).to.not.include(made.split('_')[2]);
+  });
+
+  it('says that an answer was given before', async () => {
+    await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
+    for (let time = 0; time < 2; time += 1) await server.tenant.post('/sandboxes', { poolName: 'p' }, { headers: { 'Idempotency-Key': 'once' } });
+
+    const [first, again] = entries.slice(1);
+    expect(first).to.not.have.property('replayed');
+    expect(again).to.deep.include({ replayed: true, target: first?.target });
+  });
+});

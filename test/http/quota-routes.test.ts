@@ -1,0 +1,72 @@
+import { expect } from 'chai';
+import { unavailable } from '../../src/model/refusals.ts';
+import { aServer, type TestServer } from './a-server.ts';
+
+const of = (name: string, rows: readonly (readonly [resource: string, limit: number, used: number, remaining: number])[]) =>
+  ({ items: rows.map(([resource, limit, used, remaining]) => ({ name, resource, limit, used, remaining })), total: 3 });
+const ADA = { namespace: 'team-blue', team: 'blue', user: 'ada' };
+
+describe('quotas over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => { server = await aServer(); });
+  afterEach(() => server.stop());
+
+  it('GET /quotas shows what the caller may have, and has', async () => {
+    await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 1, limit: 10 });
+    await server.operations.requests.reserve(ADA, 'replicas', { name: 'p', amount: 7, limit: 10 });
+
+    const answer = await server.tenant.get('/quotas');
+
+    expect(answer.status).to.equal(200);
+    expect(answer.json).to.deep.equal(of('blue/ada', [['sandboxes', 1_000, 1, 999], ['pools', 50, 0, 50], ['replicas', 2_000, 7, 1_993]]));
+    expect((await server.colleague.get('/quotas')).json.items?.map(({ used }) => used)).to.deep.equal([0, 0, 0]);
+  });
+
+  it('PUT /admin/quotas/{team}/{user} changes what it names, and answers like GET', async () => {
+    await server.operations.requests.reserve(ADA, 'sandboxes', { name: 'a', amount: 5, limit: 10 });
+
+    const answer = await server.admin.put('/admin/quotas/blue/ada', { sandboxes: 3, pools: 0 });
+
+    const shown = of('blue/ada', [['sandboxes', 3, 5, 0], ['pools', 0, 0, 0], ['replicas', 2_000, 0, 2_000]]);
+    expect([answer.status, answer.json]).to.deep.equal([200, shown]);
+    expect((await server.admin.put('/admin/quotas/blue/ada', {})).json).to.deep.equal(shown);
+    expect((await server.admin.put('/admin/quotas/blue/ada')).json).to.deep.equal(shown);
+    expect((await server.admin.get('/admin/quotas/blue/ada')).json).to.deep.equal(shown);
+    expect((await server.tenant.get('/quotas')).json).to.deep.equal(shown);
+    expect((await server.colleague.get('/quotas')).json.items?.[0]?.['limit']).to.equal(1_000);
+  });
+
+  it('the quotas of others are an admin\'s', async () => {
+    for (const answer of [await server.tenant.get('/admin/quotas/blue/ada'), await server.tenant.put('/admin/quotas/blue/ada', { sandboxes: 9 })]) {
+      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+    }
+    expect(server.operations.quotas.records.size).to.equal(0);
+  });
+
+  for (const [body, field] of [
+    [{ sandboxes: -1 }, 'sandboxes'], [{ sandboxes: 1_000_001 }, 'sandboxes'], [{ pools: '3' }, 'pools'], [{ pools: 100_001 }, 'pools'], [{ replicas: 1.5 }, 'replicas'],
+    [{ replicas: null }, 'replicas'], [{ sandboxes: true }, 'sandboxes'],
+  ] as const) {
+    it(`PUT refuses ${JSON.stringify(body)}`, async () => {
+      const answer = await server.admin.put('/admin/quotas/blue/ada', body);
+      expect([answer.status, answer.json.errorCode, answer.json.detail?.['field']]).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
+      expect(server.operations.quotas.records.size).to.equal(0);
+    });
+  }
+
+  it('names that can be nobody\'s are 404', async () => {
+    for (const path of ['Blue/ada', 'blue/a_b', '%20/ada', `blue/${'a'.repeat(64)}`, 'blue%2Fada/x']) {
+      expect((await server.admin.get(`/admin/quotas/${path}`)).status, path).to.equal(404);
+      expect((await server.admin.put(`/admin/quotas/${path}`, {})).status, path).to.equal(404);
+    }
+  });
+
+  it('are 503, and nothing is written, where it is not known what is used', async () => {
+    server.operations.requests.used = async () => { throw unavailable('what is used is being counted anew; try again shortly', 3); };
+
+    for (const answer of [await server.tenant.get('/quotas'), await server.admin.get('/admin/quotas/blue/ada'), await server.admin.put('/admin/quotas/blue/ada', { sandboxes: 3 })]) {
+      expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([503, 'UNAVAILABLE', '3']);
+    }
+    expect(server.operations.quotas.records.size).to.equal(0);
+  });
+});

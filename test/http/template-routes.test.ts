@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { aServer, type TestServer } from './a-server.ts';
+
+describe('templates over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => { server = await aServer(); });
+  afterEach(() => server.stop());
+
+  const document = (spec: object = {}, name = 'small') => ({
+    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+    spec: { description: 'half a cpu', containers: [{ name: 'main', image: 'host', resources: { limits: { cpu: '500m', memory: '128Mi' } } }], ...spec },
+  });
+  const container = (part: object) => document({ containers: [{ name: 'main', image: 'host', ...part }] });
+  const create = (of: object = document()) => server.admin.post('/admin/sandbox-templates', { crdJson: JSON.stringify(of) });
+  const update = (body: object, headers: Readonly<Record<string, string>> = {}) => server.admin.put('/admin/sandbox-templates/small', body, { headers });
+  const shown = async () => (await server.tenant.get('/sandbox-templates/small')).json.template!;
+
+  describe('POST /admin/sandbox-templates', () => {
+    it('answers 201 with the template, which every tenant then sees', async () => {
+      const answer = await create(document({ docs: '# Small', poolSizing: 'billed' }));
+
+      expect(answer.status).to.equal(201);
+      const { crdYaml, ...template } = answer.json.template!;
+      expect(template).to.deep.equal({
+        name: 'small', version: '1', description: 'half a cpu', createdAt: '2026-03-01T12:00:00.000Z', cpu: '500m', memory: '128Mi', docs: '# Small', poolSizing: 'billed',
+      });
+      expect(parse(String(crdYaml))).to.deep.equal(document({ docs: '# Small', poolSizing: 'billed' }));
+      expect(await shown()).to.deep.equal(answer.json.template);
+      expect((await server.stranger.get('/sandbox-templates')).json).to.deep.equal({ items: [answer.json.template], total: 1, limit: 20, offset: 0 });
+    });
+
+    it('answers 409 for a name in use', async () => {
+      await create();
+
+      const answer = await create();
+
+      expect([answer.status, answer.json]).to.deep.equal([409, { error: 'sandbox template already exists', errorCode: 'ALREADY_EXISTS' }]);
+    });
+
+    it('takes 256 KiB, and answers 413 for one byte more', async () => {
+      const text = JSON.stringify(document());
+
+      const padded = (bytes: number) => server.admin.post('/admin/sandbox-templates', { crdJson: text + ' '.repeat(bytes - text.length) });
+      expect((await padded(262_145)).json.errorCode).to.equal('PAYLOAD_TOO_LARGE');
+      expect((await padded(262_144)).status).to.equal(201);
+    });
+
+    const FAULTS: readonly (readonly [string, string, unknown, string])[] = [
+      ['no crdJson', 'crdJson', {}, 'is required'],
+      ['what is no text', 'crdJson', { crdJson: document() }, 'must be a string'],
+      ['what is no JSON', 'crdJson', { crdJson: '{' }, 'must be JSON'],
+      ['a list', 'crdJson', { crdJson: '[]' }, 'must be an object'],
+      ['a key twice', 'crdJson.metadata.name', { crdJson: '{"metadata":{"name":"a","name":"b"}}' }, 'the key appears twice'],
+      ['a missing field', 'crdJson.spec', { crdJson: JSON.stringify({ ...document(), spec: undefined }) }, 'is required'],
+      ['another kind', 'crdJson.kind', { crdJson: JSON.stringify({ ...document(), kind: 'Pod' }) }, 'must be one of SandboxTemplate'],
+      ['a name that is no label', 'crdJson.metadata.name', { crdJson: JSON.stringify(document({}, 'Small')) }, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens'],
+      ['an unknown field', 'crdJson.spec.containers[0].imagePullPolicy', { crdJson: JSON.stringify(container({ imagePullPolicy: 'Always' })) }, 'is not known here'],
+      ['a path that climbs', 'crdJson.spec.containers[0].workingDir', { crdJson: JSON.stringify(container({ workingDir: '/home/../etc' })) }, 'must be an absolute path without ..'],
+      ['what the driver can not run', 'crdJson.spec.containers[0].image', { crdJson: JSON.stringify(container({ image: 'wrong' })) }, 'this daemon can\'t run it: there is no image "wrong"'],
+      ['a privileged container', 'crdJson.spec.containers[0].securityContext.privileged',
+        { crdJson: JSON.stringify(container({ securityContext: { privileged: true } })) }, 'is refused for safety: a privileged container is not isolated from its host'],
+      ['the host\'s network', 'crdJson.spec.hostNetwork', { crdJson: JSON.stringify(document({ dnsPolicy: 'Default', hostNetwork: true })) }, 'is refused for safety: it would share the host\'s network'],
+      ['a path of the host', 'crdJson.spec.volumes[1].hostPath', { crdJson: JSON.stringify(document({ volumes: [{ name: 'a' }, { name: 'b', hostPath: { path: '/' } }] })) },
+        'is refused for safety: it would show files of the host'],
+      ['an account of the cluster', 'crdJson.spec.serviceAccountName', { crdJson: JSON.stringify(document({ serviceAccountName: 'admin' })) },
+        'is refused for safety: it would act as an account of the cluster'],
+      ['a capability', 'crdJson.spec.containers[0].securityContext.capabilities.add',
+        { crdJson: JSON.stringify(container({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } })) }, 'is refused for safety: a sandbox has no capabilities'],
+    ];
+
+    for (const [what, field, body, problem] of FAULTS) {
+      it(`answers 400 for ${what}, by its field`, async () => {
+        const answer = await server.admin.post('/admin/sandbox-templates', body as object);
+
+        expect([answer.status, answer.json.errorCode, answer.json.detail?.['field'], answer.json.error]).to.deep.equal([400, 'INVALID_ARGUMENT', field, `${field}: ${problem}`]);
+        expect(server.operations.templates.writes).to.equal(0);
+      });
+    }
+
+    it('is an admin\'s', async () => {
+      for (const answer of [
+        await server.tenant.post('/admin/sandbox-templates', { crdJson: JSON.stringify(document()) }),
+        await server.tenant.put('/admin/sandbox-templates/small', {}),
+        await server.tenant.delete('/admin/sandbox-templates/small'),
+      ]) expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+    });
+  });
+
+  describe('GET /sandbox-templates', () => {
+    it('pages, the newest first', async () => {
+      for (const name of ['a', 'b', 'c']) {
+        await create(document({}, name));
+        server.operations.clock.time += 1_000;
+      }
+      await create(document({}, 'd'));
+      server.operations.clock.time -= 1_000;
+
+      const { json } = await server.tenant.get('/sandbox-templates?limit=2&offset=1');
+
+      expect(json.items?.map((item) => item['name'])).to.deep.equal(['c', 'b']);
+      expect(json).to.include({ total: 4, limit: 2, offset: 1 });
+    });
+
+    it('answers 404 for one that is not there, and for what is no name', async () => {
+      for (const name of ['none', 'No-Name', '%00']) {
+        const answer = await server.tenant.get(`/sandbox-templates/${name}`);
+        expect([answer.status, answer.json]).to.deep.equal([404, { error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' }]);
+      }
+    });
+
+    it('says of a template that comes from a file that its source is global', async () => {
+      await create();
+      const record = server.operations.templates.records.get('small')!;
+      await server.operations.templates.update({ ...record, sourceHash: 'abc' });
+
+      expect(await shown()).to.include({ syncSource: 'global' });
+    });
+  });
+
+  describe('PUT /admin/sandbox-templates/{name}', () => {
+    beforeEach(() => create(document({ docs: 'old' })));
+
+    it('changes what is named, as a new version', async () => {
+      const answer = await update({ description: 'other', poolSizing: 'free' });
+
+      expect([answer.status, answer.json.template]).to.deep.equal([200, await shown()]);
+      expect(answer.json.template).to.include({ version: '2', description: 'other', docs: 'old', poolSizing: 'free', cpu: '500m' });
+      expect((await update({ docs: '' })).json.template).to.include({ version: '3' }).and.not.have.property('docs');
+    });
+
+    it('takes another document, and keeps the texts that it does not name', async () => {
+      const { template } = (await update({ crdJson: JSON.stringify({ ...document(), spec: { containers: [{ name: 'main', image: 'host' }], maxLifetime: '1h' } }) })).json;
+
+      expect(template).to.include({ version: '2', description: 'half a cpu', docs: 'old', cpu: '1', memory: '256Mi' });
+      expect(parse(String(template!['crdYaml'])).spec).to.include({ maxLifetime: '1h', docs: 'old' });
+    });
+
+    it('makes no version of what changes nothing', async () => {
+      for (const body of [{}, { description: 'half a cpu' }, { crdJson: JSON.stringify(document()) }]) {
+        expect((await update(body)).json.template).to.include({ version: '1' });
+      }
+      expect(server.operations.templates.writes).to.equal(1);
+    });
+
+    it('heeds If-Match with the tag of a GET', async () => {
+      const tag = String((await server.tenant.get('/sandbox-templates/small')).headers['etag']);
+
+      expect((await update({ description: 'one' }, { 'If-Match': tag })).status).to.equal(200);
+      expect((await update({ description: 'two' }, { 'If-Match': tag })).json.errorCode).to.equal('PRECONDITION_FAILED');
+      expect((await server.tenant.get('/sandbox-templates/small', { headers: { 'If-None-Match': tag } })).status).to.equal(200);
+    });
+
+    it('answers 400 for another name, a wrong value and an unsafe document, and changes nothing', async () => {
+      for (const [body, field] of [
+        [{ crdJson: JSON.stringify(document({}, 'other')) }, 'crdJson.metadata.name'], [{ poolSizing: 'cheap' }, 'poolSizing'], [{ docs: 'x'.repeat(65_537) }, 'docs'],
+        [{ crdJson: JSON.stringify(document({ hostPID: true })) }, 'crdJson.spec.hostPID'],
+      ] as const) {
+        const answer = await update(body);
+        expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([400, field]);
+      }
+      expect((await shown())['version']).to.equal('1');
+    });
+
+    it('answers 404 for one that is not there', async () => {
+      expect((await server.admin.put('/admin/sandbox-templates/none', {})).json.errorCode).to.equal('SANDBOX_TEMPLATE_NOT_FOUND');
+    });
+
+    it('is carried out on what somebody else wrote in between', async () => {
+      const { templates } = server.operations;
+      const read = templates.get.bind(templates);
+      let raced = false;
+      templates.get = async (name) => {
+        const record = await read(name);
+        if (!raced && record) {
+          raced = true;
+          await templates.update({ ...record, version: '2' });
+        }
+        return record;
+      };
+
+      expect((await update({ description: 'other' })).json.template).to.include({ version: '3', description: 'other' });
+    });
+  });
+
+  describe('DELETE /admin/sandbox-templates/{name}', () => {
+    it('removes it; then it is not there', async () => {
+      await create();
+
+      const answer = await server.admin.delete('/admin/sandbox-templates/small');
+
+      expect([answer.status, answer.json]).to.deep.equal([200, { name: 'small', status: 'deleted' }]);
+      expect((await server.tenant.get('/sandbox-templates/small')).status).to.equal(404);
+      expect((await server.admin.delete('/admin/sandbox-templates/small')).status).to.equal(404);
+    });
+
+    it('answers 409 with the pools that are made from it', async () => {
+      await create(document({}, 'default'));
+      await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default' });
+
+      const answer = await server.admin.delete('/admin/sandbox-templates/default');
+
+      expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([409, 'TEMPLATE_IN_USE', { pools: [{ name: 'shells', namespace: 'team-blue' }] }]);
+      await server.tenant.delete('/sandboxpools/shells');
+      expect((await server.admin.delete('/admin/sandbox-templates/default')).status).to.equal(200);
+    });
+  });
+});

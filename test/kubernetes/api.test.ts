@@ -1,0 +1,33 @@
+import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { commandLineSuite } from '../contracts/api/command-line.ts';
+import { errorTableSuite } from '../contracts/api/error-table.ts';
+import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
+import { hostileServiceSuite } from '../contracts/api/hostile-service.ts';
+import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
+import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
+import type { RunningService } from '../contracts/api/running-service.ts';
+import { aBoundClaim } from '../support/a-bound-claim.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+
+describe('the whole API of three replicas', function () {
+  this.timeout(120_000);
+  const controlPlane = onTheControlPlane();
+  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_TRUSTED_PROXIES: '127.0.0.1', SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none' } });
+  const service = (): RunningService => ({
+    ports: replicas().list.map(({ port }) => port), adminKey: replicas().adminKey, image: 'registry.invalid/sandbox:1',
+    keyOf: (team, user) => replicas().tenant(team, user),
+    volumeOf: async (team) => {
+      await aBoundClaim(controlPlane(), { name: `of-${team}`, namespace: replicas().namespaceOf(team) });
+      return `of-${team}`;
+    },
+  });
+
+  foreignIdsSuite('three replicas', service);
+  errorTableSuite('three replicas', service);
+  operationsInFullSuite('three replicas', service);
+  autoscalingSuite('three replicas', service);
+  lookingInsideSuite('three replicas', service);
+  hostileServiceSuite('three replicas', service);
+  commandLineSuite('three replicas', service);
+});

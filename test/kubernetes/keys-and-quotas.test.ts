@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { keysAndQuotasSuite } from '../contracts/keys-and-quotas.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+describe('keys and quotas of three replicas', function () {
+  this.timeout(120_000);
+  const controlPlane = onTheControlPlane();
+  const replicas = onReplicas(controlPlane);
+  before(() => controlPlane().apply(aPodTemplate('keys-pod')));
+
+  keysAndQuotasSuite('three replicas', () => ({
+    ports: replicas().list.map(({ port }) => port), adminKey: replicas().adminKey, templateName: 'keys-pod',
+    namespaceOf: async (team) => {
+      await replicas().tenant(team, 'first');
+      return replicas().namespaceOf(team);
+    },
+  }));
+
+  describe('beside kubectl', () => {
+    const opened: HttpClient[] = [];
+    const at = (replica: number, key: string): HttpClient => {
+      const client = new HttpClient(replicas().replica(replica).port, key);
+      opened.push(client);
+      return client;
+    };
+    afterEach(() => { for (const client of opened.splice(0)) client.close(); });
+
+    it('a key that kubectl deletes is worth nothing on any of them', async () => {
+      const key = await replicas().tenant('hands', 'hank');
+      const { json } = await at(0, key).get('/api-keys');
+      const [namespace = '', name = ''] = String(json.items?.[0]?.['name']).split('/');
+
+      await controlPlane().kubectl('delete', 'apikey', name, '-n', namespace);
+
+      for (const replica of [0, 1, 2]) await eventually(async () => (await at(replica, key).get('/sandboxes')).status === 401, 'it is refused');
+    });
+
+    it('a UserQuota that kubectl makes, changes and deletes is gone by, and one that REST made shows there', async () => {
+      const key = await replicas().tenant('hands', 'hilda');
+      const namespace = replicas().namespaceOf('hands');
+      const limits = async (replica: number) => (await untilAnswered(200, () => at(replica, key).get('/quotas'))).json.items?.map(({ limit }) => limit);
+      const configured = await limits(0);
+      const quota = (spec: object): object => ({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'UserQuota', metadata: { name: 'hands.hilda', namespace }, spec: { team: 'hands', user: 'hilda', ...spec } });
+
+      await controlPlane().apply(quota({ sandboxes: 0, replicas: 5 }));
+      for (const replica of [0, 1, 2]) expect(await limits(replica)).to.deep.equal([0, 50, 5]);
+      await untilAnswered(201, () => at(0, key).post('/sandboxpools', { name: 'hildas', templateName: 'keys-pod', replicas: 1 }));
+      const refused = await untilAnswered(429, () => at(1, key).post('/sandboxes', { poolName: 'hildas' }));
+      await eventually(async () => (await at(1, key).post('/sandboxes', { poolName: 'hildas' })).json.errorCode === 'QUOTA_EXCEEDED', `not even one: ${refused.text}`, 30_000);
+
+      expect((await at(2, replicas().adminKey).put('/admin/quotas/hands/hilda', { pools: 9 })).status).to.equal(200);
+      const jsonpath = 'jsonpath={.spec.sandboxes} {.spec.pools} {.spec.replicas}';
+      expect(await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', jsonpath)).to.equal('0 9 5');
+
+      await controlPlane().kubectl('delete', 'userquota', 'hands.hilda', '-n', namespace);
+      for (const replica of [0, 1, 2]) expect(await limits(replica)).to.deep.equal(configured);
+      await untilAnswered(201, () => at(0, key).post('/sandboxes', { poolName: 'hildas' }));
+    });
+
+    it('a UserQuota that is named otherwise than it says, or out of bounds, is refused', async () => {
+      const namespace = replicas().namespaceOf('default');
+      const said = async (name: string, spec: object): Promise<string> => {
+        const object = { apiVersion: 'sandpool.dev/v1alpha1', kind: 'UserQuota', metadata: { name, namespace }, spec };
+        return (await controlPlane().kubectlAs('admin', ['create', '--dry-run=server', '-f', '-'], JSON.stringify(object))).stderr.trim();
+      };
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: 3 })).to.equal('');
+      expect(await said('ada', { team: 'blue', user: 'ada' })).to.include('the name must be {team}.{user}');
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: -1 })).to.include('greater than or equal to 0');
+      expect(await said('blue.ada', { team: 'blue' })).to.include('spec.user');
+    });
+  });
+});

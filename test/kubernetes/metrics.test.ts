@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { eventually } from '../support/eventually.ts';
+import { seriesOf, type Exposition } from '../support/exposition.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { RollingPool } from '../support/rolling-pool.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+describe('metrics of replicas', function () {
+  this.timeout(120_000);
+  const controlPlane = onTheControlPlane();
+  const replicas = onReplicas(controlPlane);
+  let tenant: string;
+
+  const told = async (replica: number): Promise<Exposition> => seriesOf(await (await fetch(replicas().replica(replica).metricsAddress)).text());
+  const ledBy = async (...which: readonly number[]): Promise<number> => {
+    let led = 0;
+    for (const replica of which) led += (await told(replica)).value('sandpool_shards_led') ?? 0;
+    return led;
+  };
+
+  before(async () => {
+    tenant = await replicas().tenant('amber', 'ann');
+    await controlPlane().apply(aPodTemplate('metrics-pod'));
+    const client = new HttpClient(replicas().replica(0).port, tenant);
+    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'measured', templateName: 'metrics-pod', replicas: 2 }));
+    await new RollingPool(client, 'measured').until('it is full', ({ idleReplicas }) => idleReplicas === 2);
+    await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'measured' }));
+    client.close();
+  });
+
+  it('show the API server by kind of object, the scripts of Redis, and every mirror', async () => {
+    const series = await told(0);
+
+    expect(series.value('sandpool_claims_total', { result: 'claimed' })).to.equal(1);
+    expect(series.value('sandpool_store_seconds_count', { store: 'api-server', operation: 'PUT sandboxes' })).to.be.above(0);
+    expect(series.value('sandpool_store_seconds_count', { store: 'redis' })).to.be.above(0);
+    expect(series.named('sandpool_mirror_silence_seconds').map(({ labels }) => labels['mirror'])).to.have.members(
+      ['apikeys', 'nodes', 'pods', 'sandboxenvs', 'sandboxes', 'sandboxpools', 'sandboxtemplates', 'userquotas']);
+  });
+
+  it('show one pool alike on each, and the namespace of its owner', async () => {
+    for (const replica of [0, 1, 2]) {
+      await eventually(async () => (await told(replica)).value('sandpool_pool_instances', { pool_namespace: replicas().namespaceOf('amber'), pool: 'measured', state: 'running' }) === 1, 'it runs there');
+    }
+  });
+
+  it('have every shard led by somebody again after a replica has died', async () => {
+    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led', 60_000);
+
+    await replicas().replica(2).kill();
+
+    await eventually(async () => (await ledBy(0, 1)) === 16, 'the others lead all', 60_000);
+    await replicas().replica(2).start();
+    await eventually(async () => (await ledBy(0, 1, 2)) === 16, 'all are led', 60_000);
+  });
+});

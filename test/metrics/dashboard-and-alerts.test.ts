@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { dashboard, dashboardIsFresh } from '../../script/dashboard.ts';
+import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
+import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+
+interface Rule { readonly alert: string; readonly expr: string; readonly labels: { readonly severity: string }; readonly annotations: Readonly<Record<string, string>> }
+
+const textOf = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+const RULES = (parse(textOf('deploy/prometheus/alerts.yaml')) as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap(({ rules }) => rules);
+const panels = (JSON.parse(dashboard()) as { panels: readonly { id: number; type: string; gridPos: { x: number; y: number; w: number; h: number }; targets?: readonly { expr: string }[] }[] }).panels;
+
+/** Names of metrics in an expression, and the labels that each is asked for. */
+const askedFor = (expression: string): readonly { readonly name: string; readonly labels: readonly string[] }[] =>
+  [...expression.matchAll(/\b((?:sandpool|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(([, name = '', matchers = '']) =>
+    ({ name, labels: [...matchers.matchAll(/([a-z_]+)\s*=/g)].map(([, label = '']) => label) }));
+
+describe('dashboard and alert rules', () => {
+  const known = new Map<string, readonly string[]>();
+
+  before(async () => {
+    for (const [name, { kind, labels }] of Object.entries<MetricSpec>(METRICS)) {
+      if (kind !== 'histogram') known.set(name, labels);
+      else for (const part of ['_bucket', '_sum', '_count']) known.set(name + part, [...labels, ...(part === '_bucket' ? ['le'] : [])]);
+    }
+    for (const [, name = ''] of (await new PrometheusMetrics().text()).matchAll(/^# TYPE ((?:nodejs|process)_\S+)/gm)) known.set(name, []);
+  });
+
+  const expressions = [
+    ...RULES.map(({ alert, expr }) => [`the alert ${alert}`, expr] as const),
+    ...panels.flatMap(({ id, targets = [] }) => targets.map(({ expr }) => [`panel ${id}`, expr] as const)),
+  ];
+
+  it('ask for metrics and labels that there are', () => {
+    const wrong = expressions.flatMap(([where, expression]) => askedFor(expression).flatMap(({ name, labels }) => {
+      const own = known.get(name);
+      if (!own) return [`${where}: there is no ${name}`];
+      return labels.filter((label) => !['job', 'instance', ...own].includes(label)).map((label) => `${where}: ${name} has no label ${label}`);
+    }));
+
+    expect(wrong).to.deep.equal([]);
+    expect(expressions.flatMap(([, expression]) => askedFor(expression))).to.have.length.above(60);
+  });
+
+  it('show each metric somewhere', () => {
+    const shown = new Set(expressions.flatMap(([, expression]) => askedFor(expression).map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''))));
+
+    expect(Object.keys(METRICS).filter((name) => !shown.has(name))).to.deep.equal([]);
+  });
+
+  it('have a dashboard that is what script/dashboard.ts makes', () => {
+    expect(dashboardIsFresh()).to.equal(true);
+  });
+
+  it('have panels with ids of their own that do not overlap', () => {
+    const squares = panels.flatMap(({ gridPos: { x, y, w, h } }) => Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`));
+
+    expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length);
+    expect(new Set(squares).size).to.equal(squares.length);
+  });
+
+  it('tell of each alert how bad it is, what it means, and where to read on', () => {
+    const page = textOf('docs/operating.md');
+    for (const { alert, labels, annotations } of RULES) {
+      expect(['critical', 'warning', 'info'], alert).to.include(labels.severity);
+      expect(annotations, alert).to.have.all.keys('summary', 'description', 'runbook_url');
+      expect(annotations['runbook_url']).to.equal(`docs/operating.md#${alert.toLowerCase()}`);
+      expect(page).to.match(new RegExp(`^#+ ${alert}$`, 'm'));
+    }
+    expect([...page.matchAll(/^#+ (Sandpool[A-Z]\w+)$/gm)].map(([, name]) => name)).to.deep.equal(RULES.map(({ alert }) => alert));
+  });
+
+  it('have cases in which each alert fires', () => {
+    const cases = textOf('deploy/prometheus/alerts.test.yaml');
+
+    expect(RULES.filter(({ alert }) => !cases.includes(`alertname="${alert}"`))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { MetricsListener } from '../../src/metrics/metrics-listener.ts';
+import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+import type { Log } from '../../src/contracts/log.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { rejection } from '../support/rejection.ts';
+
+describe('MetricsListener', () => {
+  const HOST = '127.0.0.1';
+  const open: MetricsListener[] = [];
+  const aListener = (log: Log = quietLog): MetricsListener => {
+    const listener = new MetricsListener(new PrometheusMetrics(), log);
+    open.push(listener);
+    return listener;
+  };
+  let other: Server;
+
+  before(async () => {
+    other = createServer().listen(0, HOST);
+    await once(other, 'listening');
+  });
+
+  after(() => { other.close(); });
+
+  afterEach(async () => { await Promise.all(open.splice(0).map((listener) => listener.stop())); });
+
+  const taken = (): number => (other.address() as AddressInfo).port;
+
+  it('answers GET /metrics in the text format of Prometheus, and nothing else', async () => {
+    const address = await aListener().start({ host: HOST, port: 0, given: true }) ?? '';
+
+    const answer = await fetch(address);
+    expect(answer.status).to.equal(200);
+    expect(answer.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/);
+    expect(await answer.text()).to.contain('# TYPE sandpool_claims_total counter');
+    expect((await fetch(`${address}?name=x`)).status).to.equal(200);
+    expect((await fetch(new URL('/', address))).status).to.equal(404);
+    const posted = await fetch(address, { method: 'POST' });
+    expect(posted.status).to.equal(405);
+    expect(posted.headers.get('allow')).to.equal('GET, HEAD');
+  });
+
+  it('rejects where the address that was given is taken, and names the setting', async () => {
+    const error = await rejection(aListener().start({ host: HOST, port: taken(), given: true }));
+
+    expect(String(error)).to.contain(`metrics.listen: ${HOST}:${taken()} can't be listened on`);
+  });
+
+  it('goes without where the default address is taken, and says so once', async () => {
+    const warnings: string[] = [];
+    const log: Log = { ...quietLog, warn: (_fields, event) => { warnings.push(event); } };
+
+    expect(await aListener(log).start({ host: HOST, port: taken(), given: false })).to.equal(undefined);
+    expect(warnings).to.have.length(1);
+  });
+
+  it('can be stopped before it was started, and twice', async () => {
+    const listener = aListener();
+    await listener.stop();
+    const address = await listener.start({ host: HOST, port: 0, given: true }) ?? '';
+    await listener.stop();
+    await listener.stop();
+
+    expect(await rejection(fetch(address))).to.be.instanceOf(Error);
+  });
+});

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
+import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
+import { seriesOf } from '../support/exposition.ts';
+
+describe('PrometheusMetrics', () => {
+  it('adds up what is counted, by its labels', async () => {
+    const metrics = new PrometheusMetrics();
+
+    metrics.count('sandpool_claims_total', { result: 'claimed' });
+    metrics.count('sandpool_claims_total', { result: 'claimed' }, 2);
+    metrics.count('sandpool_claims_total', { result: 'quota' });
+
+    const series = seriesOf(await metrics.text());
+    expect(series.value('sandpool_claims_total', { result: 'claimed' })).to.equal(3);
+    expect(series.value('sandpool_claims_total', { result: 'quota' })).to.equal(1);
+  });
+
+  it('sorts what is observed into buckets', async () => {
+    const metrics = new PrometheusMetrics();
+
+    metrics.observe('sandpool_claim_seconds', { result: 'claimed' }, 0.004);
+    metrics.observe('sandpool_claim_seconds', { result: 'claimed' }, 0.2);
+
+    const series = seriesOf(await metrics.text());
+    expect(series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.005' })).to.equal(1);
+    expect(series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.25' })).to.equal(2);
+    expect(series.value('sandpool_claim_seconds_count', { result: 'claimed' })).to.equal(2);
+  });
+
+  it('reads what is known anyway anew each time, and forgets what is there no more', async () => {
+    const metrics = new PrometheusMetrics();
+    let pools = [{ labels: { phase: 'Ready' }, value: 2 }, { labels: { phase: 'Failed' }, value: 1 }];
+    metrics.read('sandpool_pools', () => pools);
+    await metrics.text();
+
+    pools = [{ labels: { phase: 'Ready' }, value: 5 }];
+
+    const series = seriesOf(await metrics.text());
+    expect(series.value('sandpool_pools', { phase: 'Ready' })).to.equal(5);
+    expect(series.value('sandpool_pools', { phase: 'Failed' })).to.equal(undefined);
+  });
+
+  it('adds what several readers say of one metric, counters too', async () => {
+    const metrics = new PrometheusMetrics();
+    metrics.read('sandpool_fenced_writes_total', () => [{ labels: {}, value: 3 }]);
+    metrics.read('sandpool_fenced_writes_total', () => [{ labels: {}, value: 4 }]);
+    await metrics.text();
+
+    expect(seriesOf(await metrics.text()).value('sandpool_fenced_writes_total', {})).to.equal(7);
+  });
+
+  it('counts under other what would be one series too many', async () => {
+    const metrics = new PrometheusMetrics();
+    const { most } = METRICS.sandpool_claims_total;
+
+    for (let i = 0; i < most + 5; i++) metrics.count('sandpool_claims_total', { result: `r${i}` });
+
+    const series = seriesOf(await metrics.text());
+    expect(series.named('sandpool_claims_total')).to.have.length(most + 1);
+    expect(series.value('sandpool_claims_total', { result: 'other' })).to.equal(5);
+  });
+
+  it('writes a label in full, whatever stands in it', async () => {
+    const metrics = new PrometheusMetrics();
+
+    metrics.count('sandpool_claims_total', { result: 'a"b\\c\nd' });
+
+    expect(await metrics.text()).to.contain('sandpool_claims_total{result="a\\"b\\\\c\\nd"} 1');
+  });
+
+  it('tells of Node and the process too', async () => {
+    const names = seriesOf(await new PrometheusMetrics().text()).names;
+
+    expect(names).to.include.members(['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']);
+  });
+});
+
+describe('the catalogue of metrics', () => {
+  const all = Object.entries<MetricSpec>(METRICS);
+
+  it('names metrics as Prometheus wants it', () => {
+    for (const [name, { kind, buckets }] of all) {
+      expect(name).to.match(/^sandpool_[a-z_]+$/);
+      expect(name.endsWith('_total'), name).to.equal(kind === 'counter');
+      if (kind === 'histogram') expect(name).to.match(/_seconds$/);
+      expect(buckets !== undefined, name).to.equal(kind === 'histogram');
+    }
+  });
+
+  it('has room for 3,000 series, and cannot have more', () => {
+    const most = all.reduce((sum, [, { labels, most: combinations, buckets }]) => {
+      const alike = buckets ? buckets.length + 3 : 1;
+      return sum + alike * (labels.length === 0 ? 1 : combinations + 1);
+    }, 0);
+
+    expect(most).to.be.lessThan(2_900); // those of Node and the process come on top
+  });
+});

@@ -1,0 +1,285 @@
+import { expect } from 'chai';
+import { groupFor } from '../../src/model/autoscaling-group.ts';
+import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { alice, aPool, eventually } from '../support/a-supervisor.ts';
+import { aTemplate, anEnvWorld } from '../support/an-env-world.ts';
+import { rejection } from '../support/rejection.ts';
+
+type World = Awaited<ReturnType<typeof anEnvWorld>>;
+
+const add = (world: World, name: string, more: object = {}) => world.addMember(alice, 'e', { name, config: {}, ...more });
+const refusedWith = async (attempt: Promise<unknown>): Promise<readonly [string, unknown]> => {
+  const refusal = await rejection(attempt);
+  if (!(refusal instanceof Refusal)) throw refusal;
+  return [refusal.code, refusal.detail];
+};
+const aMember = (part: Partial<EnvMember> = {}): EnvMember => ({ name: 'm', clusterId: 'local', createdAt: 1, replicas: 2, config: { scalingGroup: 'm' }, deleting: false, ...part });
+const aRecord = (part: Partial<EnvRecord> = {}): Omit<EnvRecord, 'revision'> => ({
+  uid: 'e1', name: 'e', owner: { namespace: alice.namespace, team: alice.team, user: alice.user }, createdAt: 1, labels: {}, annotations: {}, templateRef: { name: 't' }, mode: 'WarmPool',
+  overrides: {}, members: [aMember()], groups: [groupFor('m', { replicas: 2 })], scaling: { m: {} }, conditions: [], deleting: false, ...part,
+});
+
+describe('envs', () => {
+  it('are made without members; a name is made once', async () => {
+    const world = await anEnvWorld();
+
+    const { record, conditions } = await world.made();
+
+    expect([record.members, record.groups]).to.deep.equal([[], []]);
+    expect(conditions.find(({ type }) => type === 'Ready')).to.include({ status: 'True', reason: 'NoMembers' });
+    expect(await refusedWith(world.made())).to.deep.equal(['ALREADY_EXISTS', undefined]);
+  });
+
+  it('refuse a template that there is not, and a version that is not kept, by their fields', async () => {
+    const world = await anEnvWorld();
+    const make = (templateRef: EnvRecord['templateRef']) => world.createEnv(alice, { name: 'x', templateRef, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {} });
+
+    expect((await refusedWith(make({ name: 'none' })))[0]).to.equal('SANDBOX_TEMPLATE_NOT_FOUND');
+    expect(await refusedWith(make({ name: 't', version: '7' }))).to.deep.equal(['INVALID_ARGUMENT', { field: 'templateRef.version' }]);
+  });
+
+  it('keep registry passwords apart, until others come or a patch removes them', async () => {
+    const world = await anEnvWorld();
+    const registries = [{ registry: 'r', username: 'u', password: 'hunter2' }];
+    await world.createEnv(alice, { name: 'e', templateRef: { name: 't' }, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {}, registries });
+
+    expect(world.kept[0]).to.equal(registries);
+    expect(JSON.stringify(world.env())).to.contain('imagePullSecretConfigured').and.not.contain('hunter2');
+    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
+    expect(world.env()?.overrides).to.deep.equal({ imagePullSecretConfigured: true });
+    await world.patchEnv(alice, 'e', { patch: {}, registries: [] });
+    expect(world.env()?.overrides).to.deep.equal({});
+  });
+
+  it('take no other name or mode, and write nothing where nothing changes', async () => {
+    const world = await anEnvWorld();
+    await world.made({ envd: { verbose: true } });
+    const { writes } = world.envs;
+
+    expect((await refusedWith(world.replaceEnv(alice, 'e', { name: 'f', templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} })))[1]).to.deep.equal({ field: 'name' });
+    await world.patchEnv(alice, 'e', { patch: { overrides: { envd: { verbose: true } } } });
+    expect(world.envs.writes).to.equal(writes);
+  });
+
+  it('go with their members, and not while sandboxes run unless forced', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'm', { replicas: 1 });
+    const uid = world.pool('m')?.uid ?? '';
+    await eventually(() => world.supervisor.pools.get(uid)?.counts.idle === 1, 'one is idle');
+    await world.claim(alice, { poolName: 'm' });
+
+    expect(await refusedWith(world.deleteEnv(alice, 'e', { force: false }))).to.deep.equal(['ENV_HAS_RUNNING_SANDBOXES', { running: 1 }]);
+    await world.deleteEnv(alice, 'e', { force: true });
+    await eventually(() => world.env() === undefined && world.pool('m') === undefined, 'env and pool are gone');
+  });
+});
+
+describe('members of an env', () => {
+  it('are pools that name the env, each with a group of its bounds', async () => {
+    const world = await anEnvWorld();
+    await world.made({ defaultIdleTimeout: '5m' });
+
+    const { pool } = await add(world, 'm', { replicas: 2, config: { minReplicas: 1, maxReplicas: 9, labels: { a: 'b' } } });
+
+    expect(pool.record).to.deep.include({ name: 'm', replicas: 2, env: { uid: world.env()?.uid, name: 'e' }, labels: { a: 'b' } });
+    expect(pool.record.definition.idleTimeoutMs).to.equal(300_000);
+    expect(world.env()?.groups).to.deep.equal([groupFor('m', { replicas: 2, minReplicas: 1, maxReplicas: 9 })]);
+  });
+
+  it('leave nothing where the quota is used up, or the name is taken', async () => {
+    const world = await anEnvWorld({ pools: 2 });
+    await world.made();
+    await add(world, 'first');
+    const { members } = world.env() ?? {};
+
+    expect((await refusedWith(add(world, 'second')))[0]).to.equal('QUOTA_EXCEEDED');
+    expect((await refusedWith(add(world, 'default')))[0]).to.equal('ALREADY_EXISTS');
+    expect(world.env()?.members).to.deep.equal(members);
+  });
+
+  it('follow a patch of the env by themselves, at one write each', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'a');
+    await add(world, 'b');
+    const before = ['a', 'b'].map((name) => Number(world.pool(name)?.revision));
+
+    await world.patchEnv(alice, 'e', { patch: { overrides: { defaultIdleTimeout: '7m' } } });
+
+    await eventually(() => ['a', 'b'].every((name) => world.pool(name)?.definition.idleTimeoutMs === 420_000), 'both follow');
+    expect(['a', 'b'].map((name) => Number(world.pool(name)?.revision))).to.deep.equal(before.map((revision) => revision + 1));
+  });
+
+  it('wait for a sync without autoUpdate', async () => {
+    const world = await anEnvWorld();
+    await world.made({ updateStrategy: { autoUpdate: false } });
+    await add(world, 'm');
+    await world.patchEnv(alice, 'e', { patch: { overrides: { defaultIdleTimeout: '7m' } } });
+    await eventually(() => world.pool('m')?.unrendered === true, 'it is asked');
+    expect(world.pool('m')?.definition.idleTimeoutMs).to.equal(60_000);
+
+    await world.syncEnv(alice, 'e');
+
+    expect(world.pool('m')?.definition.idleTimeoutMs).to.equal(420_000);
+  });
+
+  it('that can not be synced are named, and the others are', async () => {
+    const world = await anEnvWorld({ leads: false });
+    await world.made();
+    await add(world, 'good');
+    await add(world, 'bad');
+    const env = world.env();
+    if (!env) throw new Error('no env');
+    await world.envs.update({ ...env, members: env.members.map((member) => (member.name === 'bad' ? { ...member, config: { ...member.config, instanceType: 'none' } } : member)), overrides: { defaultIdleTimeout: '9m' } });
+
+    const [code, detail] = await refusedWith(world.syncEnv(alice, 'e'));
+
+    expect(code).to.equal('ENV_SYNC_PARTIAL');
+    expect(detail).to.deep.equal({ synced: ['good'], failed: [{ member: 'bad', clusterID: 'local', error: 'instanceType: this deployment has no instance types' }] });
+    expect(world.pool('good')?.definition.idleTimeoutMs).to.equal(540_000);
+  });
+
+  it('follow their template, unless the env is pinned to a version', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'm');
+    await world.replaceEnv(alice, 'e', { templateRef: { name: 't', version: '1' }, overrides: {}, labels: {}, annotations: {} });
+    await eventually(() => world.pool('m')?.source.templateVersion === '1', 'it is pinned');
+
+    const template = await world.templateRecords.get('t');
+    if (!template) throw new Error('no template');
+    await world.templateRecords.update({ ...template, version: '2', document: aTemplate('3m'), earlier: [{ version: '1', spec: JSON.stringify(template.document.spec) }] });
+    expect((await world.syncEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved')).to.include({ reason: 'Pinned' });
+    expect(world.pool('m')).to.deep.include({ templateVersion: '1' });
+
+    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
+    await eventually(() => world.pool('m')?.definition.idleTimeoutMs === 180_000, 'it follows');
+  });
+
+  it('have pools that nobody changes behind the env\'s back, but for replicas while nothing sizes them', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'm', { config: { maxReplicas: 3 } });
+
+    for (const change of [{ labels: { a: 'b' } }, { source: { memory: '64Mi' } }, { replicas: 2 }]) {
+      expect(await refusedWith(world.updatePool(alice, 'm', change))).to.deep.equal(['CONFLICT', { env: 'e' }]);
+    }
+    expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal(['CONFLICT', { env: 'e' }]);
+    await world.updatePool(alice, 'm', {});
+    await world.updateGroup(alice, 'e', 'm', { enabled: false });
+    expect((await world.updatePool(alice, 'm', { replicas: 2 })).record.replicas).to.equal(2);
+    expect((await refusedWith(world.updatePool(alice, 'm', { replicas: 4 })))[1]).to.deep.equal({ field: 'replicas' });
+  });
+
+  it('go with their pool, and their group where nobody else is in it', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'a');
+    await add(world, 'b', { config: { scalingGroup: 'a' } });
+    await add(world, 'c');
+
+    await world.deletePool(alice, 'a', { force: false });
+    await world.deleteMember(alice, 'e', 'c', { force: false });
+
+    await eventually(() => world.env()?.members.length === 1, 'two are forgotten');
+    expect(world.env()?.groups.map(({ name }) => name)).to.deep.equal(['a']);
+    expect([world.pool('a'), world.pool('c')]).to.deep.equal([undefined, undefined]);
+  });
+
+  it('keep their size when their group is deleted', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'm', { replicas: 2 });
+
+    await world.deleteGroup(alice, 'e', 'm');
+
+    expect(world.env()).to.deep.include({ groups: [] });
+    expect(world.env()?.members[0]?.config).to.deep.equal({});
+    expect(world.pool('m')?.replicas).to.equal(2);
+    expect(await refusedWith(world.getGroup(alice, 'e', 'm'))).to.deep.equal(['AUTOSCALING_GROUP_NOT_FOUND', undefined]);
+  });
+});
+
+describe('what a crash left of an env', () => {
+  it('a member that has no pool gets one, once whoever added it had time to', async () => {
+    const world = await anEnvWorld();
+    await world.envs.create(aRecord({ members: [aMember({ createdAt: world.clock.now() })] }));
+    expect(world.pool('m')).to.equal(undefined);
+
+    world.clock.advance(10_000);
+
+    await eventually(() => world.pool('m')?.env?.uid === 'e1', 'its pool is made');
+    expect(world.pool('m')?.replicas).to.equal(2);
+  });
+
+  it('a pool that its env does not list ends', async () => {
+    const world = await anEnvWorld();
+    await world.envs.create(aRecord({ members: [], groups: [] }));
+
+    await world.pools.create(aPool({ name: 'left', replicas: 0, env: { uid: 'e1', name: 'e' } }));
+
+    await eventually(() => world.pool('left') === undefined, 'it is gone');
+  });
+
+  it('a pool whose env is no more ends', async () => {
+    const world = await anEnvWorld();
+
+    await world.pools.create(aPool({ name: 'left', replicas: 0, env: { uid: 'gone', name: 'gone' } }));
+
+    await eventually(() => world.pool('left') === undefined, 'it is gone');
+  });
+
+  it('a member that was to go goes, with the leader that comes', async () => {
+    const world = await anEnvWorld({ leads: false });
+    await world.pools.create(aPool({ name: 'm', replicas: 0, env: { uid: 'e1', name: 'e' } }));
+    await world.envs.create(aRecord({ members: [aMember({ deleting: 'keep-running' })] }));
+    expect(world.pool('m')?.deleting).to.equal(false);
+
+    world.lead();
+
+    await eventually(() => world.env()?.members.length === 0 && world.pool('m') === undefined, 'both are gone');
+  });
+
+  it('a pool that is not as its env asks is settled by the leader that comes', async () => {
+    const world = await anEnvWorld({ leads: false });
+    await world.made();
+    await add(world, 'm');
+    await world.patchEnv(alice, 'e', { patch: { overrides: { defaultIdleTimeout: '7m' } } });
+    expect(world.pool('m')?.definition.idleTimeoutMs).to.equal(60_000);
+
+    world.lead();
+
+    await eventually(() => world.pool('m')?.definition.idleTimeoutMs === 420_000, 'it is settled');
+  });
+
+  it('a member whose name is taken says so, and gets its pool when the name is free', async () => {
+    const world = await anEnvWorld();
+    const other = await world.pools.create(aPool({ name: 'm', replicas: 0 }));
+    await world.envs.create(aRecord());
+
+    await eventually(() => world.members.member('e1', 'm')?.state === 'Error', 'it is in trouble');
+    expect((await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'MembersSynced')).to.include({ status: 'False', reason: 'NameTaken' });
+    await world.pools.remove(other);
+    world.clock.advance(60_000);
+
+    await eventually(() => world.members.member('e1', 'm')?.state === 'Active', 'it is there');
+  });
+
+  it('conditions are saved at most once in ten seconds, and their times move with their status alone', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    world.clock.advance(1_000);
+    await eventually(() => world.env()?.conditions.length === 6, 'they are saved');
+    const since = world.env()?.conditions.find(({ type }) => type === 'TemplateResolved')?.since;
+    const { writes } = world.envs;
+    await add(world, 'm');
+    world.clock.advance(5_000);
+    expect(world.envs.writes).to.equal(writes + 1); // the member alone
+
+    world.clock.advance(10_000);
+
+    expect((await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved')?.since).to.equal(since);
+  });
+});

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import type { LevelledLog } from '../../src/contracts/log.ts';
+import { logLevels } from '../../src/operations/log-levels.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const CALLER = { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: 'k' } as const;
+
+describe('the log’s level', () => {
+  const aLevel = () => {
+    const log: LevelledLog = { ...quietLog, level: 'info' };
+    const clock = new TestClock();
+    return { log, clock, ...logLevels({ log, clock, replica: 'r' }) };
+  };
+
+  it('is that of the settings at first', () => {
+    expect(aLevel().getLogLevel(CALLER)).to.deep.equal({ replica: 'r', level: 'info', configured: 'info', until: undefined });
+  });
+
+  it('is changed for a while, then goes back', () => {
+    const { log, clock, setLogLevel, getLogLevel } = aLevel();
+    const until = clock.now() + 600_000;
+
+    expect(setLogLevel(CALLER, { level: 'debug', forMs: 600_000 })).to.deep.equal({ replica: 'r', level: 'debug', configured: 'info', until });
+    clock.advance(599_999);
+    expect(log.level).to.equal('debug');
+    clock.advance(1);
+    expect([log.level, getLogLevel(CALLER).until]).to.deep.equal(['info', undefined]);
+  });
+
+  it('stays where no time is told, also after an earlier one would have been over', () => {
+    const { log, clock, setLogLevel } = aLevel();
+    setLogLevel(CALLER, { level: 'debug', forMs: 1_000 });
+    setLogLevel(CALLER, { level: 'warn' });
+    clock.advance(10_000);
+
+    expect(log.level).to.equal('warn');
+    expect(clock.waiting).to.equal(0);
+  });
+});

@@ -1,0 +1,92 @@
+import { expect } from 'chai';
+import { Refusal } from '../../src/model/refusals.ts';
+import { QuotaLimits } from '../../src/operations/quota-limits.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { MemoryQuotas } from '../support/memory-quotas.ts';
+import { rejection } from '../support/rejection.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const DEFAULTS = { sandboxes: 10, pools: 5, replicas: 20 };
+const BOB = { ...ALICE, user: 'bob' };
+
+describe('limits of users', () => {
+  let store: MemoryQuotas;
+  let clock: TestClock;
+  const aMirror = (): QuotaLimits => new QuotaLimits({ quotas: store, clock, defaults: DEFAULTS });
+  beforeEach(() => {
+    store = new MemoryQuotas();
+    clock = new TestClock();
+  });
+
+  it('are the configured ones but for what was set for the user', async () => {
+    const limits = aMirror();
+    await limits.start();
+
+    expect(await limits.set(ALICE, { sandboxes: 3 })).to.deep.equal({ ...DEFAULTS, sandboxes: 3 });
+
+    expect([limits.of(ALICE), limits.of(BOB)]).to.deep.equal([{ ...DEFAULTS, sandboxes: 3 }, DEFAULTS]);
+  });
+
+  it('keep what a change does not name', async () => {
+    const limits = aMirror();
+    await limits.set(ALICE, { sandboxes: 3 });
+    await limits.set(ALICE, { pools: 0 });
+    await limits.set(ALICE, {});
+
+    expect(limits.of(ALICE)).to.deep.equal({ sandboxes: 3, pools: 0, replicas: 20 });
+    expect(store.records.size).to.equal(1);
+  });
+
+  it('follow what anybody writes, from the start on', async () => {
+    const [one, two] = [aMirror(), aMirror()];
+    await two.set(BOB, { replicas: 1 });
+    await one.start();
+    await two.set(ALICE, { sandboxes: 3 });
+
+    expect([one.of(ALICE).sandboxes, one.of(BOB).replicas]).to.deep.equal([3, 1]);
+    await store.remove((await store.list()).find(({ user }) => user === ALICE.user)!);
+    expect(one.of(ALICE)).to.deep.equal(DEFAULTS);
+  });
+
+  it('are known from a read before the mirror shows them, and no older ones afterwards', async () => {
+    const late = aMirror();
+    await aMirror().set(ALICE, { sandboxes: 3 });
+    expect(late.of(ALICE)).to.deep.equal(DEFAULTS);
+
+    expect((await late.read(ALICE)).sandboxes).to.equal(3);
+    expect(late.of(ALICE).sandboxes).to.equal(3);
+    const [before] = await store.list();
+    await late.set(ALICE, { sandboxes: 9 });
+    store.get = async () => before;
+    const read = late.read(ALICE);
+    clock.advance(250);
+    await read;
+    expect(late.of(ALICE).sandboxes).to.equal(9);
+  });
+
+  it('are the configured ones again once a read finds none', async () => {
+    const limits = aMirror();
+    await limits.set(ALICE, { sandboxes: 3 });
+    store.records.clear(); // which no watch tells
+    await limits.read(ALICE);
+
+    expect(limits.of(ALICE)).to.deep.equal(DEFAULTS);
+  });
+
+  it('lose no change where two are made at once', async () => {
+    const [one, two] = [aMirror(), aMirror()];
+    await Promise.all([one.set(ALICE, { sandboxes: 3 }), two.set(ALICE, { pools: 1 }), two.set(ALICE, { replicas: 2 })]);
+
+    expect((await store.list()).map(({ limits }) => limits)).to.deep.equal([{ sandboxes: 3, pools: 1, replicas: 2 }]);
+  });
+
+  it('are refused to be set, with nothing written, where somebody else is always first', async () => {
+    const limits = aMirror();
+    await limits.set(ALICE, { sandboxes: 3 });
+    const stale = (await store.list())[0];
+    store.get = async () => ({ ...stale!, revision: 'old' });
+
+    expect(await rejection(limits.set(ALICE, { sandboxes: 4 }))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect((await store.list())[0]).to.deep.equal(stale);
+  });
+});

@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/template.ts';
+import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
+import { MemoryTemplates } from '../support/memory-templates.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const draft = (name: string, createdAt = 1): Omit<TemplateRecord, 'revision'> => ({
+  name, version: '1', createdAt,
+  document: SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { containers: [{ name: 'main', image: 'host' }] } }),
+});
+
+describe('the catalog of templates', () => {
+  const aCatalog = () => {
+    const templates = new MemoryTemplates();
+    return { templates, catalog: new TemplateCatalog({ templates, clock: new TestClock() }) };
+  };
+
+  it('shows the newest first, of one moment the higher name first, as it follows the store', async () => {
+    const { templates, catalog } = aCatalog();
+    await templates.watch((change) => { catalog.learn(change); });
+    for (const [name, createdAt] of [['a', 5], ['b', 5], ['c', 3], ['d', 9]] as const) await templates.create(draft(name, createdAt));
+    const names = (offset: number, limit: number) => catalog.page(offset, limit).records.map(({ name }) => name);
+
+    expect(names(0, 10)).to.deep.equal(['d', 'b', 'a', 'c']);
+    expect(names(1, 2)).to.deep.equal(['b', 'a']);
+    expect(catalog.page(9, 2)).to.deep.equal({ records: [], total: 4 });
+    await templates.remove(templates.records.get('d')!);
+    expect(names(0, 10)).to.deep.equal(['b', 'a', 'c']);
+  });
+
+  it('looks in the store for one that it was not told of, once for all who miss it', async () => {
+    const { templates, catalog } = aCatalog();
+    const made = await templates.create(draft('new'));
+
+    await Promise.all([catalog.lookUp('new'), catalog.lookUp('new'), catalog.lookUp('new')]);
+
+    expect(catalog.get('new')).to.deep.equal(made);
+    await catalog.lookUp('new');
+    expect(templates.reads).to.equal(1);
+  });
+
+  it('does not bring back what was removed while it was read', async () => {
+    const { templates, catalog } = aCatalog();
+    const made = await templates.create(draft('late'));
+    let answer = (_record: TemplateRecord): void => undefined;
+    templates.get = () => new Promise((resolve) => { answer = resolve; });
+    const looking = catalog.lookUp('late');
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    catalog.learn({ kind: 'put', record: made });
+    catalog.learn({ kind: 'gone', record: made });
+    answer(made);
+    await looking;
+
+    expect(catalog.get('late')).to.equal(undefined);
+  });
+});

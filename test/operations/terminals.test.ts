@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
+import { createExecToken, openTerminal } from '../../src/operations/terminals.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { MemoryApiKeys } from '../support/memory-api-keys.ts';
+import { rejection } from '../support/rejection.ts';
+
+const PEPPER = Buffer.alloc(32, 1);
+const LIFETIME_MS = 60_000;
+
+describe('terminals and the keys that they were opened by', () => {
+  const aWorld = async () => {
+    const world = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim, clock, coordination } = world;
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const store = new MemoryApiKeys();
+    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
+    await apiKeys.start();
+    const tenant: Tenant = ALICE;
+    const spec = { tenant, role: 'user' as const, shortName: 'k', description: '', issuedAt: clock.now(), expiresAt: clock.now() + LIFETIME_MS };
+    const key = await apiKeys.create(mintApiKey(spec, PEPPER).record);
+    const deps = { ...world, apiKeys, clusterId: 'local' };
+    const token = (): Promise<string> => createExecToken(deps)({ ...alice, keyId: key.keyId }, id);
+    const open = async (given: string) => openTerminal(deps)({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+    return { ...world, apiKeys, store, key, id, token, open };
+  };
+
+  it('end when the key is revoked, and its tokens open none any more', async () => {
+    const { open, token, apiKeys, key } = await aWorld();
+    const [opened, unused] = [await open(await token()), await token()];
+
+    await apiKeys.remove(key);
+
+    expect(await opened.ended).to.equal('key-revoked');
+    expect(await rejection(open(unused))).to.have.property('code', 'INVALID_TOKEN');
+    opened.close();
+  });
+
+  it('end when the key expires', async () => {
+    const { open, token, clock } = await aWorld();
+    const opened = await open(await token());
+    const late = await token();
+
+    clock.advance(LIFETIME_MS);
+
+    expect(await opened.ended).to.equal('key-revoked');
+    expect(await rejection(open(late))).to.have.property('code', 'INVALID_TOKEN');
+    opened.close();
+  });
+
+  it('open by the token of a key that this replica does not show yet', async () => {
+    const { open, token, store, coordination, clock, supervisor, driver, id } = await aWorld();
+    const given = await token();
+    const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
+
+    const opened = await openTerminal({ supervisor, driver, coordination, clock, apiKeys, clusterId: 'local' })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+
+    opened.close();
+    expect(await opened.ended).to.equal('sandbox-ended');
+    void open;
+  });
+
+  it('end with the sandbox where that goes first, and follow the key no longer', async () => {
+    const { open, token, supervisor, id, clock, apiKeys, key } = await aWorld();
+    const waiting = clock.waiting;
+    const opened = await open(await token());
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+
+    expect(await opened.ended).to.equal('sandbox-ended');
+    opened.close();
+    await apiKeys.remove(key);
+    expect(clock.waiting).to.be.at.most(waiting + 1);
+  });
+});

@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import type { Admission, WaitingPlace } from '../../src/contracts/coordination.ts';
+import { CLAIM_SCRIPTS, RedisClaims } from '../../src/redis/claims.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { RedisLink } from '../../src/redis/redis-link.ts';
+import { RedisRequests } from '../../src/redis/requests.ts';
+import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { onRedis } from '../support/on-redis.ts';
+import { quietLog } from '../support/quiet-log.ts';
+
+const NAMES = ['r1', 'r2', 'r3'] as const;
+const FAR = '9999999999999';
+
+/** Without timers: they live, die and say so when a test says so. */
+describe('claims that wait on several replicas', function () {
+  this.timeout(30_000);
+  const redis = onRedis();
+  let link: RedisLink;
+  let replicas: readonly [RedisClaims, RedisClaims, RedisClaims];
+  let keys: ReturnType<typeof keysOf>;
+  let pool: { readonly uid: string; readonly owner: typeof ALICE };
+  let stop: () => Promise<void>;
+  let rounds = 0;
+  let born = 0;
+  const dead = new Set<number>();
+
+  beforeEach(async () => {
+    const { settings } = redis();
+    keys = keysOf(settings.prefix);
+    link = new RedisLink({ settings, log: quietLog, name: 'order', scripts: CLAIM_SCRIPTS });
+    await link.start();
+    const shared = { link, keys, log: quietLog, requests: new RedisRequests({ link, keys, log: quietLog }), quotas: { unknown: () => { throw new Error('usage is not known'); } } };
+    const [r1, r2, r3] = NAMES;
+    replicas = [new RedisClaims({ ...shared, replica: r1 }), new RedisClaims({ ...shared, replica: r2 }), new RedisClaims({ ...shared, replica: r3 })];
+    const usage = await aRedisCoordination(settings, { rebuildWaitMs: 0 });
+    const knownAgain = () => known(() => usage.coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+    await knownAgain();
+    stop = async () => { link.stop(); await usage.stop(); };
+    anew();
+  });
+  afterEach(() => stop());
+
+  const anew = (): void => { pool = { uid: `pool-${++rounds}`, owner: ALICE }; dead.clear(); };
+  /** No time goes by for who is alive. */
+  const still = async (): Promise<void> => {
+    const seen = keys.waitingSeen(pool);
+    await redis().client.hset(seen, Object.fromEntries(NAMES.map((name, at) => [name, dead.has(at) ? '1' : FAR])));
+  };
+  const join = (at: number): Promise<WaitingPlace> => replica(at).joinWaiting(pool);
+  const replica = (at: number): RedisClaims => replicas[at] ?? replicas[0];
+  const admit = async (at: number, place?: WaitingPlace, idle = 1): Promise<Admission> => {
+    await still();
+    return await replica(at).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle, place });
+  };
+  const waiting = async (): Promise<number> => {
+    await still();
+    return await replica(0).waiting(pool);
+  };
+  const beat = async (at: number): Promise<void> => {
+    await replica(at).beat();
+    dead.delete(at);
+  };
+
+  it('have one order', async () => {
+    const [first, second, third] = [await join(0), await join(1), await join(0)];
+
+    expect(await waiting()).to.equal(3);
+    expect([await admit(0, third, 2), await admit(1, second), await admit(2)]).to.deep.equal(['not-its-turn', 'not-its-turn', 'not-its-turn']);
+    expect([await admit(0, first), await admit(1, second), await admit(0, third)]).to.deep.equal(['admitted', 'admitted', 'admitted']);
+  });
+
+  it('are skipped while their replica is dead, and have their place again when it is back', async () => {
+    const [first, second] = [await join(1), await join(0)];
+    dead.add(1);
+    expect(await waiting()).to.equal(1);
+    await beat(1);
+    expect(await admit(0, second)).to.equal('not-its-turn');
+    dead.add(1);
+
+    expect(await admit(0, second)).to.equal('admitted');
+    expect(await admit(1, first)).to.equal('admitted');
+  });
+
+  it('keep their order where Redis lost it', async () => {
+    const [first, second] = [await join(1), await join(0)];
+    await redis().client.del(keys.waiting(pool), keys.waitingSeen(pool));
+    await Promise.all([beat(0), beat(1)]);
+
+    expect(await admit(0, second)).to.equal('not-its-turn');
+    expect([await admit(1, first), await admit(0, second)]).to.deep.equal(['admitted', 'admitted']);
+  });
+
+  it('stand in nobody\'s way once they left, though Redis did not hear of it', async () => {
+    const place = await join(0);
+    await redis().client.zadd(keys.waiting(pool), '1', 'left|r1');
+    expect(await admit(0, place)).to.equal('not-its-turn');
+    await beat(0);
+
+    expect(await admit(0, place)).to.equal('admitted');
+  });
+
+  it('have no place any more from their admission on, whatever is said of them at that moment', async () => {
+    await join(1);
+    const [first, second] = [await join(0), await join(0)];
+    await still();
+    const admit = (place: WaitingPlace, idle: number) => replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle, place });
+    const [admitted, refused] = await Promise.all([admit(first, 2), admit(second, 1), replica(0).beat()]);
+
+    expect([admitted, refused]).to.deep.equal(['admitted', 'not-its-turn']);
+    expect(await waiting()).to.equal(2);
+    await beat(0);
+    expect(await waiting()).to.equal(2);
+  });
+
+  it('are skipped where they let lie for three seconds what others see idle, until they take it', async () => {
+    const [first, second] = [await join(1), await join(0)];
+    const ago = (field: ':since' | ':last', ms: number) => redis().client.hincrby(keys.waitingSeen(pool), field, -ms);
+    expect(await admit(0, second)).to.equal('not-its-turn');
+    await ago(':since', 3_000);
+    await ago(':last', 2_000);
+    expect(await admit(0, second), 'nobody asked for a while').to.equal('not-its-turn');
+    await ago(':since', 3_000);
+    await redis().client.hset(keys.waitingSeen(pool), ':last', FAR);
+
+    expect(await admit(0, second)).to.equal('admitted');
+    expect(await admit(1, first)).to.equal('admitted');
+  });
+
+  it('do not try for what another replica tries for, for a second', async () => {
+    const [first, second] = [await join(0), await join(1)];
+    const tryFor = async (at: number, place: WaitingPlace | undefined, instance: string) => {
+      await still();
+      return await replica(at).admitClaim({ pool, instance, limit: 1e9, idle: 1, place });
+    };
+    expect(await tryFor(0, first, 'x')).to.equal('admitted');
+
+    expect(await tryFor(1, second, 'x')).to.equal('not-its-turn');
+    expect(await waiting()).to.equal(1);
+    expect(await tryFor(2, undefined, 'y')).to.equal('not-its-turn');
+    expect(await tryFor(0, first, 'x'), 'its own').to.equal('admitted');
+    await redis().client.zincrby(keys.unsettled(ALICE, 'sandboxes'), -1_000, 'x');
+    expect(await tryFor(1, second, 'x')).to.equal('admitted');
+  });
+
+  it('are forgotten a minute after the last sign of life', async () => {
+    await join(0);
+
+    for (const key of [keys.waiting(pool), keys.waitingSeen(pool)]) expect(await redis().client.pttl(key)).to.be.within(1, 60_000);
+  });
+
+  const step = fc.oneof(
+    ...([['join', 4], ['leave', 2], ['admit', 6], ['die', 1], ['beat', 1], ['lose', 1]] as const).map(([kind, weight]) => (
+      { weight, arbitrary: fc.record({ kind: fc.constant(kind), at: fc.nat(2), pick: fc.nat(20), idle: fc.integer({ min: 1, max: 4 }) }) })),
+  );
+
+  it('are served in their order, each once, whatever replicas come and go', async function () {
+    this.timeout(60_000);
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      anew();
+      /** Those who wait, in their order. */
+      let order: { readonly at: number; readonly place: WaitingPlace }[] = [];
+      const gone = async (waiter: (typeof order)[number]): Promise<void> => {
+        order = order.filter((other) => other !== waiter);
+        await replica(waiter.at).leaveWaiting(waiter.place);
+      };
+      for (const { kind, at, pick, idle } of steps) {
+        const waiter = order[pick];
+        if (kind === 'join') {
+          order.push({ at, place: await join(at) });
+          await beat(at);
+        } else if (kind === 'leave' && waiter) {
+          await gone(waiter);
+        } else if (kind === 'admit') {
+          await redis().client.hdel(keys.waitingSeen(pool), ':front');
+          const before = order.slice(0, waiter ? pick : order.length).filter((other) => !dead.has(other.at)).length;
+          const admission = await admit(waiter?.at ?? at, waiter?.place, idle);
+          expect(admission).to.equal(before < idle ? 'admitted' : 'not-its-turn');
+          if (admission === 'admitted' && waiter) await gone(waiter);
+        } else if (kind === 'die') {
+          dead.add(at);
+        } else if (kind === 'beat') {
+          await beat(at);
+        } else if (kind === 'lose') {
+          await redis().client.del(keys.waiting(pool), keys.waitingSeen(pool));
+          for (const each of [0, 1, 2]) await beat(each);
+        }
+      }
+      for (const each of [0, 1, 2]) await beat(each);
+      expect(await waiting()).to.equal(order.length);
+      for (const waiter of order) {
+        expect(await admit(waiter.at, waiter.place)).to.equal('admitted');
+        await gone(waiter);
+      }
+      expect(await waiting()).to.equal(0);
+    }), { numRuns: 60 });
+  });
+});

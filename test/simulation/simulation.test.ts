@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { momentsOf } from '../../simulation/demand.ts';
+import { MomentHeap } from '../../simulation/moment-heap.ts';
+import { MomentQueue } from '../../simulation/moment-queue.ts';
+import { PLOTTED, plotOfDay } from '../../simulation/plots.ts';
+import { randomOf } from '../../simulation/random.ts';
+import { PRINCIPALS, SCENARIOS, settingOf, type Choice, type Scenario } from '../../simulation/scenarios.ts';
+import { simulate } from '../../simulation/world.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const named = (name: string): Scenario => {
+  const found = SCENARIOS.find((scenario) => scenario.name === name);
+  if (!found) throw new Error(`no scenario ${name}`);
+  return found;
+};
+
+const aChoice = (parts: Partial<Choice> = {}): Choice => ({ mode: 'Moderate', seed: 1, waitSeconds: 0, hours: 3, principals: PRINCIPALS, ...parts });
+
+describe('the simulation of autoscaling', function () {
+  this.timeout(180_000);
+
+  for (const scenario of PLOTTED) {
+    it(`draws ${scenario.name} as docs/autoscaling.md shows it (script/simulate --docs writes it)`, () => {
+      expect(readFileSync(join(ROOT, 'docs/autoscaling', `${scenario.name}.svg`), 'utf8') === plotOfDay(scenario)).to.equal(true);
+    });
+  }
+
+  it('gives the same for the same seed', () => {
+    expect(simulate(settingOf(named('bursts'), aChoice()))).to.deep.equal(simulate(settingOf(named('bursts'), aChoice())));
+  });
+
+  it('refuses less the more is kept idle', () => {
+    const [careful, , eager] = (['Conservative', 'Moderate', 'Aggressive'] as const).map((mode) => simulate(settingOf(named('steady'), aChoice({ mode, hours: 12 }))));
+
+    expect(careful?.refused ?? 0).to.be.above(eager?.refused ?? 0);
+    expect(careful?.idleOnAverage ?? 0).to.be.below(eager?.idleOnAverage ?? 0);
+  });
+
+  it('refuses next to nothing of a burst where claims wait', () => {
+    const { claims, refused } = simulate(settingOf(named('bursts'), aChoice({ mode: 'Aggressive', waitSeconds: 30, hours: 6 })));
+
+    expect(refused / claims).to.be.below(0.02);
+  });
+
+  it('goes down to nothing where nobody claims, and comes back', () => {
+    const { samples } = simulate(settingOf(named('to-zero'), aChoice({ hours: 10 })));
+
+    expect(samples.filter(({ at }) => at < 8 * 3_600_000).at(-1)?.desired).to.equal(0);
+    expect(samples.at(-1)?.desired).to.be.above(5);
+  });
+
+  it('keeps trying while nothing starts, and recovers', () => {
+    const { samples, decisions } = simulate(settingOf(named('refusing'), aChoice({ hours: 10 })));
+
+    expect(decisions, 'no more than a few a minute').to.be.below(10 * 60 * 3);
+    expect(samples.at(-1)?.running).to.be.above(5);
+  });
+
+  it('stays within what the owner says last', () => {
+    const { samples } = simulate(settingOf(named('edits'), aChoice({ hours: 24 })));
+
+    expect(Math.max(...samples.map(({ desired }) => desired))).to.be.at.most(60);
+  });
+});
+
+describe('recorded demand', () => {
+  it('is read as timestamps or seconds, in any order, from its first moment on', () => {
+    expect(momentsOf('# claims\n12.5\n\n10\n')).to.deep.equal([0, 2_500]);
+    expect(momentsOf('2026-01-01T00:00:01Z\n2026-01-01T00:00:00Z\n')).to.deep.equal([0, 1_000]);
+  });
+
+  it('is refused by the line that is neither', () => {
+    expect(() => momentsOf('1\nsoon\n')).to.throw('line 2: "soon" is neither a timestamp nor seconds');
+  });
+
+  it('is simulated from a file', function () {
+    this.timeout(60_000);
+    const folder = mkdtempSync(join(tmpdir(), 'demand-'));
+    try {
+      writeFileSync(join(folder, 'demand.txt'), Array.from({ length: 100 }, (_, index) => index * 10).join('\n'));
+      const { status, stdout, stderr } = run('--demand', join(folder, 'demand.txt'), '--seeds', '1', '--mode', 'moderate', '--plot', folder);
+      expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
+      expect(stdout).to.match(/recorded \| Moderate +\|.*\| +100 \|/);
+      expect(readdirSync(folder)).to.include('recorded.svg');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('says what is wrong with a word that it does not know', function () {
+    this.timeout(60_000);
+    expect(run('nowhere')).to.include({ status: 2, stderr: 'no scenario nowhere: there are steady, daily-wave, bursts, giant-burst, to-zero, refusing, edits, busy\n' });
+    expect(run('--hours', '0')).to.include({ status: 2, stderr: '--hours: a whole number up to 744\n' });
+  });
+});
+
+describe('moments in order', () => {
+  it('come out of a heap from the earliest on', () => {
+    const random = randomOf(1);
+    const heap = new MomentHeap();
+    const moments = Array.from({ length: 3_000 }, () => Math.floor(random() * 1_000));
+    for (const moment of moments) heap.add(moment);
+
+    expect(Array.from({ length: 3_000 }, () => heap.takeFirst())).to.deep.equal(moments.toSorted((a, b) => a - b));
+    expect(heap.first).to.equal(Number.POSITIVE_INFINITY);
+  });
+
+  it('come out of a queue as they went in, from either end', () => {
+    const queue = new MomentQueue();
+    for (let moment = 0; moment < 1_000; moment++) {
+      queue.add(moment);
+      if (moment % 3 === 0) queue.takeFirst();
+    }
+
+    expect([queue.first, queue.size, queue.at(1), queue.takeLast(), queue.takeFirst(), queue.first]).to.deep.equal([334, 666, 335, 999, 334, 335]);
+  });
+});
+
+const run = (...args: readonly string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'simulation/main.ts', ...args], { cwd: ROOT, encoding: 'utf8', timeout: 50_000 });
+  return { status, stdout, stderr };
+};

@@ -1,0 +1,52 @@
+import type { Fault } from './faults/fault.ts';
+import type { Disturbance, Moment } from './history.ts';
+
+/** A fault that begins so long after its strike did. */
+export interface Blow { readonly fault: Fault; readonly afterMs: number }
+/** Faults that overlap, or one alone. */
+export type Strike = readonly Blow[];
+
+export interface StrikeTerms {
+  readonly now: () => Moment;
+  readonly replicas: number;
+  /** By when all of it must be over. */
+  readonly withinMs: number;
+}
+
+/** A lease that runs out, and the barrier of its next holder, on a machine that has other work too. */
+const TAKEOVER_MS = 8_000;
+
+type Borne = Omit<Disturbance, 'led'> & Pick<Fault, 'others' | 'hinders'>;
+
+/** Has them befall their victims. Resolves once each is over; rejects once each is over or the time is, where one could not be carried out. */
+export const strike = async (blows: Strike, { now, replicas, withinMs }: StrikeTerms): Promise<readonly Disturbance[]> => {
+  const all = Promise.allSettled(blows.map((blow) => bear(blow, now)));
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => { reject(new Error(`not mended within ${withinMs} ms: ${namesOf(blows)}`)); }, withinMs); });
+  const ends = await Promise.race([all, late]).finally(() => { clearTimeout(timer); });
+  const borne = ends.map((end) => {
+    if (end.status === 'rejected') throw new Error(`a fault could not be carried out, of: ${namesOf(blows)}`, { cause: end.reason });
+    return end.value;
+  });
+  return borne.map((one) => ({ kind: one.kind, victim: one.victim, from: one.from, to: one.to, led: ledFrom(one, borne, replicas), removed: one.removed }));
+};
+
+const bear = async ({ fault, afterMs }: Blow, now: () => Moment): Promise<Borne> => {
+  await pause(afterMs);
+  const from = now();
+  await fault.begin();
+  await pause(fault.lastsMs);
+  await fault.end();
+  const { kind, victim, others, hinders } = fault;
+  return { kind, victim, others, ...(hinders === undefined ? {} : { hinders }), from, to: now(), removed: fault.removes ?? [] };
+};
+
+/** Where faults that overlap leave no replica unhindered, nobody is there to take over before they are over. */
+const ledFrom = ({ others, from, to }: Borne, borne: readonly Borne[], replicas: number): Moment => {
+  const hindered = new Set(borne.filter((other) => other.from <= to && other.to >= from).flatMap((other) => other.hinders ?? []));
+  return (others === 'wait' || hindered.size >= replicas ? to : from) + TAKEOVER_MS;
+};
+
+const namesOf = (blows: Strike): string => blows.map(({ fault }) => `${fault.kind} (${fault.victim})`).join(', ');
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });

@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import type { Log } from '../../src/contracts/log.ts';
+import { OtlpTracer, type OtlpTracerDeps } from '../../src/tracing/otlp-tracer.ts';
+import { eventually } from '../support/eventually.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { TraceCollector } from '../support/trace-collector.ts';
+
+const PARENT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', parentId: '00f067aa0ba902b7', sampled: true };
+
+describe('OtlpTracer', () => {
+  let collector: TraceCollector;
+  const tracers: OtlpTracer[] = [];
+  const clock = new TestClock();
+
+  const aTracer = (part: Partial<OtlpTracerDeps> = {}): OtlpTracer => {
+    const tracer = new OtlpTracer({ endpoint: collector.endpoint, log: quietLog, clock, samplePercent: 100, version: '1.2.3', replica: 'r1', waitMs: 1, ...part });
+    tracers.push(tracer);
+    return tracer;
+  };
+
+  beforeEach(async () => { collector = await TraceCollector.start(); });
+  afterEach(async () => {
+    await Promise.all(tracers.splice(0).map((tracer) => tracer.stop()));
+    await collector.stop();
+  });
+
+  it("sends a request as a span of its client's trace, and its steps below it", async () => {
+    const span = aTracer().begin(PARENT);
+    const now = performance.now();
+    span.step('admit', now, now + 2.5);
+    span.end('POST /sandboxes', { 'http.response.status_code': 201, 'http.route': '/sandboxes' }, 'good');
+
+    await eventually(() => collector.spans.length === 2, 'both are there');
+    const [whole, step] = collector.spans;
+    expect(whole).to.deep.include({ traceId: PARENT.traceId, parentSpanId: PARENT.parentId, spanId: span.spanId, name: 'POST /sandboxes', kind: 2, status: { code: 0 } });
+    expect(whole?.attributes).to.deep.equal([{ key: 'http.response.status_code', value: { intValue: '201' } }, { key: 'http.route', value: { stringValue: '/sandboxes' } }]);
+    expect(step).to.deep.include({ traceId: PARENT.traceId, parentSpanId: span.spanId, name: 'admit', kind: 1 });
+    expect(Number(BigInt(step?.endTimeUnixNano ?? 0) - BigInt(step?.startTimeUnixNano ?? 0))).to.be.closeTo(2_500_000, 5_000);
+    expect(Number(BigInt(whole?.startTimeUnixNano ?? 0) / 1_000_000n)).to.be.closeTo(clock.now(), 1);
+    expect(collector.resources[0]).to.deep.include({ key: 'service.name', value: { stringValue: 'sandpool' } });
+    expect(collector.posts[0]).to.include({ path: '/v1/traces', type: 'application/json' });
+  });
+
+  it('begins a trace of its own where the client has none', async () => {
+    const span = aTracer().begin(undefined);
+    span.end('GET /quotas', {}, 'failed');
+
+    await eventually(() => collector.spans.length === 1, 'it is there');
+    expect(span.traceId).to.match(/^[0-9a-f]{32}$/);
+    expect(span.spanId).to.match(/^[0-9a-f]{16}$/);
+    expect(collector.spans[0]).to.not.have.property('parentSpanId');
+    expect(collector.spans[0]?.status).to.deep.equal({ code: 2 });
+  });
+
+  it('records nothing of a request whose client records nothing, or that chance leaves out', async () => {
+    const tracer = aTracer({ samplePercent: 10, random: () => 0.1 });
+    for (const span of [tracer.begin({ ...PARENT, sampled: false }), tracer.begin(undefined)]) {
+      expect(span.sampled).to.equal(false);
+      span.end('GET /quotas', {}, 'good');
+    }
+    tracer.begin(PARENT).end('POST /sandboxes', {}, 'good');
+
+    await tracer.stop();
+    expect(collector.spans.map(({ name }) => name)).to.deep.equal(['POST /sandboxes']);
+  });
+
+  it('sends what is left when it stops', async () => {
+    const tracer = aTracer({ waitMs: 60_000 });
+    tracer.begin(undefined).end('GET /quotas', {}, 'good');
+
+    await tracer.stop();
+
+    expect(collector.spans).to.have.length(1);
+  });
+
+  it('says once that the collector takes nothing, drops it, and says once that it does again', async () => {
+    const said: string[] = [];
+    const log: Log = { ...quietLog, warn: (_fields, event) => { said.push(event); }, info: (_fields, event) => { said.push(event); } };
+    const tracer = aTracer({ log });
+    const told = async (): Promise<void> => {
+      const before = collector.posts.length;
+      tracer.begin(undefined).end('GET /quotas', {}, 'good');
+      await eventually(() => collector.posts.length > before, 'it was told');
+    };
+
+    collector.status = 500;
+    await told();
+    await told();
+    await eventually(() => said.length === 1, 'it is said');
+    collector.status = 200;
+    await told();
+    await eventually(() => said.length === 2, 'and that it is over');
+
+    expect(said).to.deep.equal(['traces are not taken; they are dropped', 'traces are taken again']);
+  });
+
+  it('keeps no more than so many while the collector is away, and holds nobody up', async () => {
+    const tracer = aTracer({ waitMs: 60_000, endpoint: 'http://127.0.0.1:1' });
+
+    for (let i = 0; i < 20_000; i++) tracer.begin(undefined).end('GET /quotas', {}, 'good');
+
+    await tracer.stop();
+    expect(collector.posts).to.have.length(0);
+  });
+});
