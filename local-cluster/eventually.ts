@@ -1,5 +1,5 @@
 const POLL_MS = 10;
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 20_000;
 
 /** Waits for a fact that nothing announces: asks again and again, and rejects with `what` past the deadline. */
 export const eventually = async (isSo: () => boolean | Promise<boolean>, what: string, patienceMs = PATIENCE_MS): Promise<void> => {

@@ -65,7 +65,9 @@ const main = async (args: readonly string[]): Promise<number> => {
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
     for (const suite of chosen) {
       console.log(`\n== ${suite.name}`);
+      const began = performance.now();
       results.push(await runSuite(suite, { folder, deadline, started: (suiteProcess) => { current = suiteProcess; } }));
+      console.log(`== ${suite.name}: ${((performance.now() - began) / 1_000).toFixed(0)} s`);
     }
   };
   await runAll(suites);

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { config } from 'chai';
 import mocha from 'mocha';
 
 /** What one mocha process found; written once, at its orderly end. A skip without a cause counts as failed. */
@@ -9,6 +10,9 @@ export interface SuiteResult {
 }
 
 const { EVENT_RUN_END, EVENT_TEST_PENDING } = mocha.Runner.constants;
+
+/** A list that should be empty is shown with what it holds. */
+config.truncateThreshold = 1_000;
 
 /** Mocha's `spec` listing with the cause below each skip. Writes a SuiteResult to the file of the option `result`. */
 export default class TestReporter extends mocha.reporters.Spec {
@@ -33,7 +37,7 @@ export default class TestReporter extends mocha.reporters.Spec {
 }
 
 /** Enough to know the cause where the last lines of a run are all that there is. */
-const firstLineOf = (error: Error | undefined): string => (error?.message.split('\n', 1)[0] ?? 'no error').slice(0, 300);
+const firstLineOf = (error: Error | undefined): string => (error?.message.split('\n', 1)[0] ?? 'no error').slice(0, 600);
 
 /** As test/support/skip-because.ts leaves it on the test or on a suite around it. */
 const causeOf = (test: Mocha.Test): string | undefined => {

@@ -54,7 +54,7 @@ describe('sandpool audit verify', () => {
 });
 
 describe('sandpool audit', function () {
-  this.timeout(20_000);
+  this.timeout(90_000);
   const { daemon, sandpool } = onACliDaemon();
   let end = CHAIN_START;
   const write = (requestId: string, more: object = {}): void => {

@@ -90,7 +90,7 @@ describe('completion', () => {
   });
 
   describe('in a shell', function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     let folder: string;
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));

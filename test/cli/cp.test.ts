@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { aCliDaemon, cli, cliHere, startCliInTerminal, type CliDaemon, type CliEnd } from './cli-support.ts';
 
 describe('sandpool cp', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let daemon: CliDaemon;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
   let here: string;

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon } from './cli-support.ts';
 
 describe('sandpool run', function () {
-  this.timeout(20_000);
+  this.timeout(90_000);
   let daemon: CliDaemon;
   let env: Record<string, string>;
   beforeEach(async () => {

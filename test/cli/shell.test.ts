@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon, type ServedTerminal } from './cli-support.ts';
 
 describe('sandpool shell', function () {
-  this.timeout(20_000);
+  this.timeout(90_000);
   let daemon: CliDaemon;
   let env: Record<string, string>;
   beforeEach(async () => {

@@ -11,7 +11,7 @@ import { cliHere } from './cli-support.ts';
 const NOTE = fileURLToPath(new URL('../../src/daemon-note.ts', import.meta.url));
 
 describe('sandpool stop', function () {
-  this.timeout(20_000);
+  this.timeout(90_000);
   let dataDir: string;
   let daemon: ChildProcess | undefined;
   beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), 'sandpool-stop-')); });

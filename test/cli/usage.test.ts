@@ -19,7 +19,7 @@ const COMMANDS = [
 ];
 
 describe('the command line', function () {
-  this.timeout(20_000);
+  this.timeout(90_000);
 
   for (const command of COMMANDS) {
     it(`shows help with examples for ${command.join(' ')}`, async () => {

@@ -15,7 +15,7 @@ import { quietLog } from '../support/quiet-log.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 describe('the doctor', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let folder: string;
   let dataDir: string;
   beforeEach(() => {

@@ -75,7 +75,7 @@ describe('the contract: quotas', () => {
   });
 
   it('holds after a kill -9 of the daemon', async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     await Promise.all([claim(client), claim(client), claim(client)]);
     await daemon.kill();
     await daemon.start();

@@ -263,7 +263,7 @@ describe('the contract: sandboxes', () => {
   });
 
   it('instances that are starting are listed, and may be deleted; the pool fills all the same', async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     const seen = new Set<string>();
     await client.post('/sandboxpools', { name: 'big', templateName: 'default', replicas: 40 });
     await within(15_000, 'all were started', async () => {

@@ -132,7 +132,7 @@ describe('the contract: templates of one\'s own', () => {
   }
 
   it('a pool whose command ends at once is Failed too, and does not start instances without pause', async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     await pool('shortlived', 2);
     await within(15_000, 'it is Failed', async () => (await poolStatus(client, 'shortlived'))['phase'] === 'Failed' || undefined);
     await client.delete('/sandboxpools/shortlived');
@@ -150,7 +150,7 @@ describe('the contract: templates of one\'s own', () => {
   });
 
   it('a pool recovers once its command is there again', async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     await daemon.stop();
     writeFileSync(join(templates.folder, 'absent.json'), JSON.stringify({
       apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'absent' }, spec: { containers: [container()] },
@@ -163,7 +163,7 @@ describe('the contract: templates of one\'s own', () => {
   });
 
   it('a template with a fault stops the start, and says file and field', async function () {
-    this.timeout(30_000);
+    this.timeout(90_000);
     const bad = aTemplateFolder({ bad: { containers: [container({ colour: 'red' })], idleTimeout: 'soon' } });
     const started = await DaemonUnderTest.start(['--templates-dir', bad.folder]).then(() => 'started', (error: Error) => error.message);
     expect(started).to.include('bad.json').and.to.include('idleTimeout').and.to.include('colour');

@@ -51,7 +51,7 @@ const machineHasCgroups = (): boolean =>
   (isWritable('/sys/fs/cgroup/cgroup.subtree_control') && /\bmemory\b.*\bpids\b/s.test(readFileSync('/sys/fs/cgroup/cgroup.controllers', 'utf8')));
 
 describe('ways out of a sandbox of the real daemon', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   const templates = aTemplateFolder({
     probe: { containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', MAIN, 'sh'], args: packedProbe() }] },
     wired: { containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', MAIN, 'sh'], args: packedProbe() }], network: 'host' },

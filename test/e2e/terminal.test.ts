@@ -12,7 +12,7 @@ const MIB = 2 ** 20;
 const BAD_TOKEN = { error: 'invalid or expired token', errorCode: 'INVALID_TOKEN' };
 
 describe('a terminal of the real daemon', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let id: string;

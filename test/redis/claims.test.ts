@@ -15,7 +15,7 @@ const FAR = '9999999999999';
 
 /** Without timers: they live, die and say so when a test says so. */
 describe('claims that wait on several replicas', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   const redis = onRedis();
   let link: RedisLink;
   let replicas: readonly [RedisClaims, RedisClaims, RedisClaims];

@@ -27,7 +27,7 @@ for (const [name, start] of [
     let running: Running;
     before(async function () {
       if (noRedis !== undefined) skipBecause(this, noRedis);
-      this.timeout(30_000);
+      this.timeout(90_000);
       running = await start();
     });
     after(() => running?.stop());

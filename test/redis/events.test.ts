@@ -25,7 +25,7 @@ const listening = (at: Pick<Coordination, 'followEvents'>, owner: Tenant | undef
 const anEvent = (sandboxId: string): EventRecord => ({ at: 1, owner: ALICE, poolName: 'default', sandboxId, reason: 'Claimed' });
 
 describe('events in Redis', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;

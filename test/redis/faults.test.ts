@@ -49,7 +49,7 @@ describe('a Redis that fails', function () {
   ];
 
   it('stopped: every call ends with `unavailable`, and what counts rates goes on', async function () {
-    this.timeout(20_000);
+    this.timeout(90_000);
     redis.signal('SIGSTOP');
     const errors = await Promise.all(calls().map((call) => rejection(call)));
     const counted = await coordination.countWithin('address', 1, 60_000);

@@ -6,7 +6,7 @@ import { onRedis } from '../support/on-redis.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe('the audit’s last lines in Redis', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   const redis = onRedis();
   let prefixes = 0;
   const onAPrefixOfItsOwn = () => ({ ...redis().settings, prefix: `audit-${(prefixes += 1)}` });

@@ -21,7 +21,7 @@ const codeOf = (error: unknown): string => (error instanceof Refusal ? error.cod
 
 /** Two replicas' actors over one truth and one Redis. */
 describe('usage and requests of two replicas', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   const redis = onRedis();
   let one: Coordination;
   let other: Coordination;

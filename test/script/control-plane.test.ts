@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL('../../script/control-plane', import.meta.u
 const TEST = fileURLToPath(new URL('../../script/test', import.meta.url));
 
 describe('script/control-plane', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let folder: string;
 
   beforeEach(() => {

@@ -6,7 +6,7 @@ import { aDefinition, anOrder } from '../../support/instance-orders.ts';
 import { rejection } from '../../support/rejection.ts';
 
 describe('exec in a real sandbox', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
   let id: string;
 

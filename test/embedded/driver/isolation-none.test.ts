@@ -18,7 +18,7 @@ import { skipBecause } from '../../support/skip-because.ts';
 const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
 
 describe('isolation none', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {

@@ -13,7 +13,7 @@ import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the life of a real sandbox', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {

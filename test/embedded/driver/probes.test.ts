@@ -13,7 +13,7 @@ import { webServer } from '../../support/web-server.ts';
 const often = { periodMs: 1_000, failureThreshold: 1 };
 
 describe('readiness probes of real sandboxes', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(async () => {

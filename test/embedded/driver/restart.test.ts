@@ -21,7 +21,7 @@ import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('what outlives whom', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(() => buildLauncher());

@@ -27,7 +27,7 @@ class Screen {
 }
 
 describe('a terminal in a real sandbox', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let spawned: WatchedDriver;
   let id: string;
 

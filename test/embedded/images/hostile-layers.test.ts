@@ -10,7 +10,7 @@ import { digestOf, gzipLayer, plainLayer, TAR, tarOf, writeLayout, type LayoutLa
 import { rejection } from '../../support/rejection.ts';
 
 describe('layers of an image', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let folder: string;
   let images: string;
   let count = 0;

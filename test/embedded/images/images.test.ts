@@ -11,7 +11,7 @@ import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the images of a machine', function () {
-  this.timeout(30_000);
+  this.timeout(90_000);
   let folders: ImageFolders;
   const open: Images[] = [];
 
