@@ -63,6 +63,9 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     { title: 'Outbox', about: 'Intents under way, and the age of the oldest.', unit: 'short', lines: [['sum by (instance, host) (sandpool_outbox_intents{all})', '{{instance}} {{host}}'], ['max by (instance, host) (sandpool_outbox_oldest_seconds{all})', 'oldest (s) {{instance}} {{host}}']] },
     { title: 'State machines', about: 'Hosted, and moves a second.', unit: 'short', lines: [['sum by (kind) (sandpool_actors{all})', '{{kind}}'], rate('sandpool_transitions_total', 'state')] },
     { title: 'State machines that threw', about: 'Always a fault.', unit: 'short', lines: [['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}']] },
+    { title: 'Audit', about: 'Lines that wait, are lost or missing, and for how long none could be written.', unit: 'short', lines: [
+      ['sum by (instance) (sandpool_audit_waiting_lines{all})', 'waiting {{instance}}'], ['increase(sandpool_audit_lines_total{all, outcome!="written"}[$__range])', '{{outcome}} {{instance}}'], ['sandpool_audit_unwritable_seconds{all}', 'unwritable (s) {{instance}}'],
+    ] },
     { title: 'Processor', about: 'Cores in use.', unit: 'short', lines: [['rate(process_cpu_seconds_total{all}[$__rate_interval])', '{{instance}}']] },
     { title: 'Memory', about: 'Of the process, and of its heap.', unit: 'bytes', lines: [['process_resident_memory_bytes{all}', 'process {{instance}}'], ['nodejs_heap_size_used_bytes{all}', 'heap {{instance}}']] },
     { title: 'Versions', about: 'Side by side only during an upgrade.', unit: 'short', lines: [['count by (version, assembly) (sandpool_build_info{all})', '{{version}} {{assembly}}']] },

@@ -1,5 +1,6 @@
 import { PoolCensus } from './actors/pool-census.ts';
 import type { Supervisor } from './actors/supervisor.ts';
+import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Config } from './config.ts';
 import type { Log } from './contracts/log.ts';
 import { NO_METRICS, type Metrics } from './contracts/metrics.ts';
@@ -30,10 +31,12 @@ interface Told {
   readonly supervisor: Supervisor;
   readonly envs: Pick<EnvParts, 'members' | 'groups'>;
   readonly readiness: () => Readiness;
+  /** Absent: nothing is taken down. */
+  readonly audit: Pick<AuditTrail, 'tally'> | undefined;
 }
 
 /** What is known anyway, read when somebody asks. */
-export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness }: Told): void => {
+export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness, audit }: Told): void => {
   const census = new PoolCensus(supervisor.pools);
   metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
   metrics.read('sandpool_readiness_warnings', () => one(readiness().warnings.length));
@@ -50,6 +53,16 @@ export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness }: 
     metrics.read('sandpool_intents_dropped_total', () => [{ labels: { host }, value: outbox.dropped }]);
   }
   metrics.read('sandpool_shards_led', () => one(supervisor.shards.length));
+  if (audit) tellAudit(metrics, audit);
+};
+
+const tellAudit = (metrics: Metrics, audit: Pick<AuditTrail, 'tally'>): void => {
+  metrics.read('sandpool_audit_lines_total', () => {
+    const { written, lost, missing } = audit.tally;
+    return Object.entries({ written, lost, missing }).map(([outcome, value]) => ({ labels: { outcome }, value }));
+  });
+  metrics.read('sandpool_audit_waiting_lines', () => one(audit.tally.waiting));
+  metrics.read('sandpool_audit_unwritable_seconds', () => one(audit.tally.unwritableMs / 1_000));
 };
 
 const one = (value: number): readonly { readonly labels: Readonly<Record<never, string>>; readonly value: number }[] => [{ labels: {}, value }];

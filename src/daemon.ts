@@ -114,7 +114,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const life = { started: false, stopping: false };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, { parts, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
-  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness });
+  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit });
   const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });

@@ -31,6 +31,18 @@ const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'la
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What became of the lines of one run, its own `begin` and `end` among them. */
+export interface AuditTally {
+  readonly written: number;
+  /** Did not fit among those that wait to be written. */
+  readonly lost: number;
+  /** That earlier runs wrote, and that the files lacked at the start. */
+  readonly missing: number;
+  readonly waiting: number;
+  /** For how long, in milliseconds, nothing could be written; 0: it can. */
+  readonly unwritableMs: number;
+}
+
 /**
  * The audit of one daemon: every write is a line of a chain, in files of a folder that is this process's alone. Requests do not wait for it:
  * lines are in the file about 50 ms later and on the disk within about a second. What can't be written is kept and tried again, 10,000 lines of it; of
@@ -44,7 +56,8 @@ export class AuditTrail implements AuditSink {
   #unwritten: Fields[] = [];
   /** What did not fit in, and since when. */
   #lost: { count: number; readonly since: number } | undefined;
-  #failing: string | undefined;
+  #failing: { readonly why: string; readonly since: number } | undefined;
+  readonly #counts = { written: 0, lost: 0, missing: 0 };
   #stopped = false;
   #writing: Promise<void> | undefined;
   #syncing: Promise<void> = Promise.resolve();
@@ -60,7 +73,11 @@ export class AuditTrail implements AuditSink {
   get problem(): string | undefined {
     if (this.#failing === undefined) return undefined;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
-    return `the audit can't be written: ${this.#failing}; ${this.#unwritten.length} lines wait${lost}`;
+    return `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines wait${lost}`;
+  }
+
+  get tally(): AuditTally {
+    return { ...this.#counts, waiting: this.#unwritten.length, unwritableMs: this.#failing ? this.#options.clock.now() - this.#failing.since : 0 };
   }
 
   /** Goes on with the chain of the folder. Rejects where the folder can't be used. */
@@ -72,6 +89,7 @@ export class AuditTrail implements AuditSink {
     const seq = Math.max(tail.end.seq, head?.seq ?? 0, tail.file ? 0 : tail.lastFileSeq);
     const missing = seq - tail.end.seq;
     this.#end = head?.seq === seq && missing > 0 ? head : { ...tail.end, seq };
+    this.#counts.missing = Math.max(0, missing);
     this.#writer = await AuditWriter.open(files, missing > 0 ? undefined : tail.file);
     recent.restore(tail.lines);
     this.#push({
@@ -113,7 +131,7 @@ export class AuditTrail implements AuditSink {
     this.#cancelWrite?.();
     this.#cancelSync?.();
     await this.#syncing;
-    if (this.#unwritten.length > 0) log.error({ lines: this.#unwritten.length, why: this.#failing }, 'the end of the audit could not be written');
+    if (this.#unwritten.length > 0) log.error({ lines: this.#unwritten.length, why: this.#failing?.why }, 'the end of the audit could not be written');
     else await this.#sync();
     await this.#writer.close();
   }
@@ -123,6 +141,7 @@ export class AuditTrail implements AuditSink {
     if (this.#unwritten.length >= MOST_UNWRITTEN) {
       this.#lost ??= { count: 0, since: clock.now() };
       this.#lost.count += 1;
+      this.#counts.lost += 1;
       return;
     }
     this.#unwritten.push({ time: new Date(clock.now()).toISOString(), replica, kind, ...fields });
@@ -145,7 +164,7 @@ export class AuditTrail implements AuditSink {
   }
 
   async #writeAll(): Promise<void> {
-    const { log, recent } = this.#options;
+    const { log, recent, clock } = this.#options;
     try {
       for (let left = this.#unwritten.length; left > 0; left -= WRITTEN_AT_ONCE) { // what comes meanwhile waits for the next time
         const batch = this.#unwritten.slice(0, Math.min(left, WRITTEN_AT_ONCE));
@@ -153,6 +172,7 @@ export class AuditTrail implements AuditSink {
         await this.#writer?.append(lines, this.#end.seq + 1, end);
         this.#end = end;
         this.#unwritten = this.#unwritten.slice(batch.length);
+        this.#counts.written += batch.length;
         recent.add(lines);
         this.#tellOfLost();
         this.#syncSoon();
@@ -161,7 +181,7 @@ export class AuditTrail implements AuditSink {
       this.#failing = undefined;
     } catch (error) {
       if (this.#failing === undefined) log.error({ error, lines: this.#unwritten.length }, 'the audit can not be written');
-      this.#failing = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      this.#failing = { why: error instanceof Error && 'code' in error ? String(error.code) : String(error), since: this.#failing?.since ?? clock.now() };
     }
   }
 
@@ -180,7 +200,7 @@ export class AuditTrail implements AuditSink {
     if (!this.#lost || this.#unwritten.length >= MOST_UNWRITTEN) return;
     const { count, since } = this.#lost;
     this.#lost = undefined;
-    this.#push({ kind: 'lost', count, since: new Date(since).toISOString(), why: this.#failing ?? 'too many at once' });
+    this.#push({ kind: 'lost', count, since: new Date(since).toISOString(), why: this.#failing?.why ?? 'too many at once' });
   }
 
   #syncSoon(): void {

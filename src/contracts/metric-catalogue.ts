@@ -64,6 +64,10 @@ export const METRICS = {
   sandpool_mirror_silence_seconds: gauge('Since when nothing was heard of what a mirror follows.', ['mirror'], 16),
   sandpool_mirror_restarts_total: counter('Watches of a mirror that ended otherwise than by their time.', ['mirror'], 16),
 
+  sandpool_audit_lines_total: counter('Lines of the audit: written; lost (too many waited while its file could not be written); missing (the files lacked them when the daemon started).', ['outcome'], 3),
+  sandpool_audit_waiting_lines: gauge('Lines of the audit that are not in its file yet.', []),
+  sandpool_audit_unwritable_seconds: gauge('For how long the audit could not be written; 0: it can.', []),
+
   sandpool_autoscaling_decisions_total: counter('Decisions of autoscaling groups that were carried out, by what caused them and whether the group grew or shrank.', ['cause', 'direction'], 24),
 } as const satisfies Readonly<Record<string, MetricSpec>>;
 

@@ -48,7 +48,9 @@ describe('the audit', () => {
     await audit.run(3);
     const lines = audit.text.split('\n');
     writeFileSync(audit.files[0] ?? '', `${lines.slice(0, 3).join('\n')}\n`);
-    await audit.run(1);
+    const trail = await audit.begin();
+    expect(trail.tally).to.include({ missing: 2, written: 1 });
+    await trail.stop();
 
     expect(audit.lines[3]).to.include({ kind: 'begin', after: 'missing', missing: 2, seq: 6 });
     expect(await audit.findings()).to.deep.equal([{ kind: 'missing', file: 1, line: 1 }]);
@@ -79,6 +81,9 @@ describe('the audit', () => {
     for (let at = 0; at < 10_100; at += 1) trail.note(anEntry());
     await audit.written(trail);
     expect(trail.problem).to.equal('the audit can\'t be written: EISDIR; 10000 lines wait, and 100 are lost');
+    expect(trail.tally).to.deep.equal({ written: 1, lost: 100, missing: 0, waiting: 10_000, unwritableMs: 0 });
+    audit.clock.advance(900);
+    expect(trail.tally.unwritableMs).to.equal(900);
 
     rmSync(join(audit.folder, 'audit-0000000000000002.jsonl'), { recursive: true });
     audit.clock.advance(1_000);
@@ -86,6 +91,7 @@ describe('the audit', () => {
     await audit.written(trail);
 
     expect(trail.problem).to.equal(undefined);
+    expect(trail.tally).to.deep.equal({ written: 10_002, lost: 100, missing: 0, waiting: 0, unwritableMs: 0 });
     expect(audit.lines.at(-1)).to.include({ kind: 'lost', count: 100, why: 'EISDIR' });
     expect((await audit.findings()).map(({ kind }) => kind)).to.deep.equal(['lost']);
     await trail.stop();
