@@ -10,6 +10,8 @@ const MOST_KEPT = 500_000;
 const MOST_WORDINGS = 10_000;
 /** Actors without transitions, until one is found whose go. */
 const MOST_PASSED_OVER = 100;
+/** Actors that are made before the place among them is forgotten at which the last one's transitions went. */
+const MOST_MADE_MEANWHILE = 1_000;
 /** Groups without an actor in the state that is asked for, of one page. */
 const MOST_GROUPS_LOOKED_AT = 2_000;
 
@@ -57,7 +59,9 @@ export class ActorTrails<E extends { readonly type: string }> {
   readonly #numbers = new Map<string, number>();
   readonly #followers = new Map<string, Set<(transition: Transition | undefined) => void>>();
   #kept = 0;
-  #turn = this.#trails.values();
+  /** Whose transitions go next. Not kept for long without need: it holds on to every actor that has ended since it was moved. */
+  #turn: MapIterator<Trail> | undefined;
+  #madeSinceTurn = 0;
 
   constructor({ clock, causeOf, mostKept = MOST_KEPT }: { readonly clock: Pick<Clock, 'now'>; readonly causeOf: (event: E) => string; readonly mostKept?: number }) {
     this.#clock = clock;
@@ -74,7 +78,7 @@ export class ActorTrails<E extends { readonly type: string }> {
     const trail = known ?? { at: born, id: key, group, state: '', moments: [], made: 0 };
     const wording = this.#numberOf({ event: event.type, cause: this.#causeOf(event), from: trail.state, to });
     if (known) this.#unshelve(known);
-    else this.#trails.set(key, trail);
+    else this.#add(trail);
     const { moments } = trail;
     const full = moments.length === 2 * MOST_TRANSITIONS;
     trail.moments = (full ? moments.slice(2) : moments).concat([this.#clock.now(), wording]);
@@ -141,6 +145,12 @@ export class ActorTrails<E extends { readonly type: string }> {
     };
   }
 
+  #add(trail: Trail): void {
+    this.#trails.set(trail.id, trail);
+    this.#madeSinceTurn += 1;
+    if (this.#madeSinceTurn > MOST_MADE_MEANWHILE) this.#turn = undefined;
+  }
+
   #groupsFrom(group: string | undefined, after: TrailsCursor | undefined): readonly string[] {
     if (group !== undefined) return [group];
     const from = after && { at: 0, id: after.group };
@@ -172,9 +182,11 @@ export class ActorTrails<E extends { readonly type: string }> {
 
   /** Those of one other actor: of each in turn, the oldest actor first. */
   #forgetSome(but: Trail): void {
+    this.#madeSinceTurn = 0;
     for (let tries = 0; tries < MOST_PASSED_OVER; tries++) {
+      this.#turn ??= this.#trails.values();
       const next = this.#turn.next();
-      if (next.done === true) this.#turn = this.#trails.values();
+      if (next.done === true) this.#turn = undefined;
       else if (next.value !== but && next.value.moments.length > 0) {
         this.#kept -= next.value.moments.length / 2;
         next.value.moments = [];

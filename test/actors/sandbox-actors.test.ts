@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { SandboxActors } from '../../src/actors/sandbox-actors.ts';
 import type { SandboxInput } from '../../src/machines/sandbox-events.ts';
+import { garbageCollector } from '../support/collect-garbage.ts';
 import { anOrder } from '../support/instance-orders.ts';
 
 const ROUND = 5_000;
@@ -10,10 +9,7 @@ const ROUND = 5_000;
 const MOST_LEFT = 60;
 
 describe('the actors of sandboxes', () => {
-  const collect = (() => {
-    setFlagsFromString('--expose-gc');
-    return runInNewContext('gc') as () => void;
-  })();
+  const collect = garbageCollector();
   const inputs = (): SandboxInput => ({ now: 1, birth: anOrder() });
 
   it('leave nothing behind when they have ended', () => {
