@@ -4,6 +4,9 @@ import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { defineScript } from './script.ts';
 
+/** Of a stream; no entry has it. */
+const FIRST_ID = '0-0';
+
 /** Adds lines to the stream. KEYS: stream. ARGV: deadline, most that are kept, then lines. Answers `ok`. */
 export const ADD_AUDIT = defineScript('add_audit', `
 for i = 3, #ARGV do redis.call('XADD', KEYS[1], '*', 'line', ARGV[i]) end
@@ -34,6 +37,7 @@ export class RedisRecentAudit implements RecentAudit {
   }
 
   async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {
+    if (cursor === FIRST_ID) return []; // Redis says that there is no such range
     const entries = await this.#link.call((client) => client.xrevrange(this.#keys.audit, cursor === undefined ? '+' : `(${cursor}`, '-', 'COUNT', most));
     return entries.map(([id, fields]) => ({ cursor: id, line: fields[1] ?? '' }));
   }

@@ -41,7 +41,7 @@ export const recentAuditSuite = (name: string, make: () => Promise<{ readonly re
       under.recent.add(['{"a":1}']);
       await shows('{"a":1}');
 
-      expect(await linesOf('0')).to.deep.equal([]);
+      for (const cursor of ['0', '0-0', '0-1']) expect(await linesOf(cursor), cursor).to.deep.equal([]);
     });
   });
 };

@@ -60,7 +60,7 @@ describe('GET /admin/audit', () => {
 
   it('is an admin’s alone, and says what it does not take', async () => {
     expect((await server.tenant.get('/admin/audit')).json.errorCode).to.equal('ADMIN_REQUIRED');
-    for (const wrong of ['limit=0', 'limit=1001', 'cursor=x', 'outcome=good']) {
+    for (const wrong of ['limit=0', 'limit=1001', 'cursor=x', 'cursor=18446744073709551616', 'cursor=1-18446744073709551616', 'outcome=good']) {
       const { status, json } = await server.admin.get(`/admin/audit?${wrong}`);
       expect([status, json.errorCode], wrong).to.deep.equal([400, 'INVALID_ARGUMENT']);
     }

@@ -3,9 +3,14 @@ import { limit, maybe, text, timestamp } from './common.ts';
 
 const label = maybe(text(63, 1));
 
+/** One number of 64 bits, or two, whichever assembly gave it. */
+const CURSOR = /^[0-9]{1,20}(-[0-9]{1,20})?$/;
+const cursor = z.string().regex(CURSOR, 'must be a `nextCursor`')
+  .refine((given) => !CURSOR.test(given) || given.split('-').every((part) => BigInt(part) < 2n ** 64n), 'must be a `nextCursor`');
+
 export const AuditQuery = z.object({
   limit,
-  cursor: maybe(z.string().regex(/^[0-9]{1,20}(-[0-9]{1,20})?$/, 'must be a `nextCursor`')).describe('`nextCursor` of the answer before.'),
+  cursor: maybe(cursor).describe('`nextCursor` of the answer before.'),
   namespace: label,
   team: label,
   user: label,
