@@ -43,12 +43,12 @@ export class AuditWriter {
     const text = Buffer.from(`${lines.join('\n')}\n`);
     try {
       for (let at = 0; at < text.length;) at += (await file.write(text, at, text.length - at, this.#bytes + at)).bytesWritten;
+      await this.#head.write(headText(end), 0, 'latin1');
     } catch (error) {
       await file.truncate(this.#bytes).catch(() => undefined); // written over by the next call anyway
       throw error;
     }
     this.#bytes += text.length;
-    await this.#head.write(headText(end), 0, 'latin1');
   }
 
   async sync(): Promise<void> {
@@ -67,8 +67,11 @@ export class AuditWriter {
     const full = this.#file;
     this.#file = next;
     this.#bytes = 0;
-    await full?.datasync();
-    await full?.close();
+    try {
+      await full?.datasync();
+    } finally {
+      await full?.close();
+    }
     for (const path of auditFiles(folder).slice(0, -files)) await rm(path, { force: true });
     return next;
   }
