@@ -1,5 +1,6 @@
 import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../client/wire.ts';
 import { formatDuration } from '../model/durations.ts';
+import { counted } from './counted.ts';
 import { changesText, membersOf } from './env-rows.ts';
 import { shortTime } from './rows.ts';
 
@@ -107,6 +108,5 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
 /** What is longer ago is told as a time. */
 const AGO_MS = 86_400_000;
 
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 const rounded = (ms: number): string => inSeconds(Math.ceil(ms / 1_000));
 const inSeconds = (seconds: number): string => formatDuration(seconds * 1_000);

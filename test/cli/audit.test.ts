@@ -20,7 +20,7 @@ describe('sandpool audit verify', () => {
   it('says that a folder’s chain is whole, and where it ends', async () => {
     const end = await cliHere(['audit', 'verify', audit.folder]);
 
-    expect(end).to.deep.equal({ code: 0, stderr: '', stdout: `1 files, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is whole\n` });
+    expect(end).to.deep.equal({ code: 0, stderr: '', stdout: `1 file, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is whole\n` });
     expect((await cliHere(['audit', 'verify', file()])).code).to.equal(0);
   });
 
@@ -34,7 +34,7 @@ describe('sandpool audit verify', () => {
     const json = await cliHere(['audit', 'verify', audit.folder, '-o', 'json']);
 
     expect(end.code).to.equal(1);
-    expect(end.stdout).to.include(`${file()}:3`).and.include('line 3 was changed').and.include('1 findings');
+    expect(end.stdout).to.include(`${file()}:3`).and.include('line 3 was changed').and.include('1 finding\n');
     expect(json.code).to.equal(1);
     expect((JSON.parse(json.stdout) as { readonly findings: readonly unknown[] }).findings).to.deep.equal([{ kind: 'changed', file: file(), line: 3, problem: 'line 3 was changed: its hash is another' }]);
   });

@@ -45,7 +45,7 @@ describe('looking inside from the command line', () => {
     const { code, stdout } = await sandpool('top', '--admin');
 
     expect(code).to.equal(0);
-    expect(stdout).to.match(/^1 pools, 2 replicas; 8 claims wait, 18 effects are under way\n\nPOOL +NAMESPACE/).and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
+    expect(stdout).to.match(/^1 pool, 2 replicas; 8 claims wait, 18 effects are under way\n\nPOOL +NAMESPACE/).and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
   });
 
   it('marks each region of a state that has several', () => {

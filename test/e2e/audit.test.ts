@@ -44,6 +44,6 @@ describe('the audit of a daemon', function () {
 
     expect((await shown()).filter(({ kind }) => kind === 'begin').map(({ after }) => after)).to.deep.equal(['crash', undefined]);
     expect([verified.code, verified.stderr]).to.deep.equal([0, '']);
-    expect(verified.stdout).to.include('1 runs did not end in order').and.include('the chain is whole');
+    expect(verified.stdout).to.include('1 run did not end in order').and.include('the chain is whole');
   });
 });

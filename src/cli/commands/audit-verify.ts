@@ -6,6 +6,7 @@ import type { ChainEnd } from '../../audit/audit-chain.ts';
 import { auditFiles, readHead } from '../../audit/audit-folder.ts';
 import { type AuditReport, verifyAudit } from '../../audit/verify-audit.ts';
 import type { Action } from '../action.ts';
+import { counted } from '../counted.ts';
 import { CliFailure } from '../failure.ts';
 import type { CliContext } from '../context.ts';
 import { leaf } from '../leaf.ts';
@@ -70,7 +71,7 @@ const chainEnd = (text: string): ChainEnd => {
 const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): string => {
   const found = findings.length === 0 ? '' : `${table(['FOUND', 'WHERE', 'WHAT'], findings.map(({ kind, file, line, problem }) => [kind, `${file}:${line}`, problem]))}\n`;
   const extent = first === undefined || last === undefined ? 'no line of an audit' : `lines ${first} to ${last.seq}, the last with hash ${last.hash}`;
-  const ended = crashes === 0 ? '' : `${crashes} runs did not end in order: the last moments of each may be missing\n`;
+  const ended = crashes === 0 ? '' : `${counted(crashes, 'run')} did not end in order: the last moments of each may be missing\n`;
   const earlier = first !== undefined && first > 1 ? `lines before ${first} are in files that are no longer kept\n` : '';
-  return `${found}${files} files, ${lines} lines: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : `${findings.length} findings`}\n`;
+  return `${found}${counted(files, 'file')}, ${counted(lines, 'line')}: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : counted(findings.length, 'finding')}\n`;
 };

@@ -3,6 +3,7 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { CreateEnvRequest, EnvChange, EnvEnvelope, EnvReplacement, NarrowEnv } from '../../client/wire.ts';
 import type { ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
+import { counted } from '../counted.ts';
 import { agreedName, type FileDocument, isObject } from '../document.ts';
 import { addEnvOptions, envFieldsOf, type EnvOptions, nothingToDo, OVERRIDES } from '../env-options.ts';
 import { envFields, envTable } from '../env-rows.ts';
@@ -118,7 +119,7 @@ const syncLeaf = (action: ServiceAction): Command =>
     }));
 
 const syncedText = ({ name, status: { memberCount }, spec: { templateRef } }: NarrowEnv): string =>
-  `${name}: ${memberCount} ${memberCount === 1 ? 'member' : 'members'} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
+  `${name}: ${counted(memberCount, 'member')} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
 
 const showEnv = async (context: Parameters<typeof show>[0], options: OutputOptions, { env }: EnvEnvelope): Promise<void> => {
   await show(context, options, { value: env, text: () => envFields(env) });

@@ -5,6 +5,7 @@ import type { ServiceAction } from '../action.ts';
 import { wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { print } from '../context.ts';
+import { counted } from '../counted.ts';
 import { leaf } from '../leaf.ts';
 import { lasting } from '../looking.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
@@ -52,7 +53,8 @@ const busy = ({ status: { runningReplicas, startingReplicas } }: Pool): number =
 
 const pageText = ({ pools, total, replicas }: Page): string => {
   const sum = (of: (replica: Replica) => number): number => replicas.reduce((all, each) => all + of(each), 0);
-  const head = `${total} pools, ${replicas.length} replicas; ${sum(({ queues }) => queues?.claimsWaiting ?? 0)} claims wait, ${sum(({ queues }) => (queues ? underWay(queues) : 0))} effects are under way\n`;
+  const [waiting, effects] = [sum(({ queues }) => queues?.claimsWaiting ?? 0), sum(({ queues }) => (queues ? underWay(queues) : 0))];
+  const head = `${counted(total, 'pool')}, ${counted(replicas.length, 'replica')}; ${counted(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${counted(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
   return `${head}\n${table(['POOL', 'NAMESPACE', 'PHASE', 'IDLE', 'STARTING', 'RUNNING', 'ENDING'], pools.map(({ name, namespace, status }) =>
     [name, namespace, status.phase, status.idleReplicas, status.startingReplicas, status.runningReplicas, status.stoppingReplicas].map(String)))}`;
 };
