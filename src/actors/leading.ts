@@ -105,7 +105,7 @@ export class Leading {
     if (this.#untold.size > 1) return;
     const { clock, log } = this.#deps;
     clock.at(clock.now() + TELL_MS, () => {
-      log.info({ epochs: Object.fromEntries(this.#untold) }, 'shards led');
+      log.info({ shards: rangesOf([...this.#untold.keys()]), newestEpoch: Math.max(...this.#untold.values()) }, 'shards led');
       this.#untold.clear();
     });
   }
@@ -126,3 +126,14 @@ export class Leading {
     return new Promise((resolve) => { this.#deps.clock.at(this.#deps.clock.now() + ms, resolve); });
   }
 }
+
+/** As `0-15` or `1 4-7`: short, however many there are. */
+const rangesOf = (numbers: readonly number[]): string => {
+  const ranges: { readonly from: number; to: number }[] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && number === last.to + 1) last.to = number;
+    else ranges.push({ from: number, to: number });
+  }
+  return ranges.map(({ from, to }) => (from === to ? String(from) : `${from}-${to}`)).join(' ');
+};

@@ -1,18 +1,19 @@
 import { expect } from 'chai';
 import { Leading } from '../../src/actors/leading.ts';
+import type { Log } from '../../src/contracts/log.ts';
 import { eventually } from '../support/a-supervisor.ts';
 import { GivenLeases } from '../support/given-leases.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('leading', () => {
-  const aLeader = (catchUp: () => Promise<void> = async () => undefined) => {
+  const aLeader = (catchUp: () => Promise<void> = async () => undefined, log: Log = quietLog) => {
     const leases = new GivenLeases();
     const clock = new TestClock();
     const told: string[] = [];
     let drained = (): void => undefined;
     const leading = new Leading({
-      leases, clock, log: quietLog, caughtUp: catchUp,
+      leases, clock, log, caughtUp: catchUp,
       lead: (shard) => { told.push(`lead ${shard}`); }, follow: (shard) => { told.push(`follow ${shard}`); },
       drained: () => new Promise((resolve) => { drained = resolve; }),
     });
@@ -27,6 +28,16 @@ describe('leading', () => {
     expect(told).to.deep.equal(['lead 3', 'lead 5']);
     expect(leading.leads(3)).to.equal(true);
     expect(leading.leads(4)).to.equal(false);
+  });
+
+  it('says what it leads in one short line', async () => {
+    const lines: unknown[] = [];
+    const { leases, leading, clock } = aLeader(undefined, { ...quietLog, info: (fields, event) => { lines.push([event, fields]); } });
+    for (const shard of [6, 0, 1, 2, 4, 7]) leases.give(shard, shard + 1);
+    await leading.start();
+    clock.advance(100);
+
+    expect(lines).to.deep.equal([['shards led', { shards: '0-2 4 6-7', newestEpoch: 8 }]]);
   });
 
   it('waits for a mirror that is behind, and tries again where it can not tell', async () => {
