@@ -4,11 +4,9 @@ import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './document.ts';
 import { given } from './given.ts';
 
-/** What a pool should be, as commander gives it. */
-export interface PoolOptions {
+/** What pools and members of envs have alike, as commander gives it. */
+export interface SizedOptions {
   readonly file?: string;
-  readonly template?: string;
-  readonly image?: string;
   readonly instanceType?: string;
   readonly multiplier?: number;
   readonly cpu?: string;
@@ -21,25 +19,40 @@ export interface PoolOptions {
   readonly label?: Readonly<Record<string, string>>;
 }
 
+/** What a pool should be, as commander gives it. */
+export interface PoolOptions extends SizedOptions {
+  readonly template?: string;
+  readonly image?: string;
+}
+
 export type Switch = 'on' | 'off';
 
 export const switchOption = (flag: string, description: string): Option => new Option(`${flag} <whether>`, description).choices(['on', 'off']);
 
-export const addPoolOptions = (command: Command): Command =>
+export const addFileOption = (command: Command): Command =>
+  command.option('-f, --file <file>', 'YAML or JSON with the fields of the REST API; - is standard input. Options count before it');
+
+export const addInstanceTypeOptions = (command: Command): Command =>
   command
-    .option('-f, --file <file>', 'YAML or JSON with the fields of the REST API; - is standard input. Options count before it')
-    .option('--template <name>', 'the template of its instances')
-    .option('--image <image>', 'the image of the first container, instead of the template’s')
     .option('--instance-type <name>', 'the size of the first container, by its name')
-    .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber)
+    .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber);
+
+/** `waitsFor`: what brings changes where they are not followed. */
+export const addRolloutOptions = (command: Command, waitsFor: string): Command =>
+  command
+    .addOption(switchOption('--auto-update', `off: changes of what instances are made from wait for ${waitsFor}`))
+    .option('--max-unavailable <n>', 'how many idle instances a rollout may leave away at a time, such as 2 or 25%')
+    .option('--label <name=value>', 'a label; repeatable, and together instead of those there are', nameAndValue);
+
+export const addPoolOptions = (command: Command): Command =>
+  addRolloutOptions(addInstanceTypeOptions(addFileOption(command)
+    .option('--template <name>', 'the template of its instances')
+    .option('--image <image>', 'the image of the first container, instead of the template’s'))
     .option('--cpu <quantity>', 'of the first container, such as 500m')
     .option('--memory <quantity>', 'of the first container, such as 256Mi')
     .option('--replicas <n>', 'instances, idle and running together; 1 unless told', replicaCount)
     .option('--min-replicas <n>', 'the least that replicas may become', replicaCount)
-    .option('--max-replicas <n>', 'the most that replicas may become', replicaCount)
-    .addOption(switchOption('--auto-update', 'off: changes of what instances are made from wait for sync-template'))
-    .option('--max-unavailable <n>', 'how many idle instances a rollout may leave away at a time, such as 2 or 25%')
-    .option('--label <name=value>', 'a label; repeatable, and together instead of those there are', nameAndValue);
+    .option('--max-replicas <n>', 'the most that replicas may become', replicaCount), 'sync-template');
 
 /** The fields of a pool that file and options name: of an object in both, those of the options count. */
 export const poolFieldsOf = async (context: CliContext, options: PoolOptions): Promise<FileDocument> => {

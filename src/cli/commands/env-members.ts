@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { AddMemberRequest, MemberChange } from '../../client/wire.ts';
 import type { ServiceAction } from '../action.ts';
-import { nameAndValue, positiveNumber, replicaCount, wholeNumber } from '../arguments.ts';
+import { replicaCount, wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
 import { agreedName, type FileDocument, isObject, readDocument, within } from '../document.ts';
@@ -9,7 +9,7 @@ import { nothingToDo } from '../env-options.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
-import { strategyOf, type Switch, switchOption } from '../pool-options.ts';
+import { addFileOption, addInstanceTypeOptions, addRolloutOptions, type SizedOptions, strategyOf } from '../pool-options.ts';
 import { poolFields, poolTable } from '../rows.ts';
 
 /** `envs members list|add|update|remove`. */
@@ -17,23 +17,12 @@ export const membersGroup = (action: ServiceAction): Command => group('members',
   listLeaf(action), addLeaf(action), updateLeaf(action), removeLeaf(action),
 ]);
 
-interface MemberOptions {
-  readonly file?: string;
+interface MemberOptions extends SizedOptions {
   readonly name?: string;
-  readonly instanceType?: string;
-  readonly multiplier?: number;
-  readonly cpu?: string;
-  readonly memory?: string;
-  readonly minReplicas?: number;
-  readonly maxReplicas?: number;
   readonly group?: string;
   readonly priority?: number;
   readonly scaleUpPriority?: number;
   readonly scaleDownPriority?: number;
-  readonly autoUpdate?: Switch;
-  readonly maxUnavailable?: string;
-  readonly label?: Readonly<Record<string, string>>;
-  readonly replicas?: number;
 }
 
 const MAX_PRIORITY = 1_000;
@@ -88,10 +77,7 @@ const removeLeaf = (action: ServiceAction): Command =>
     }));
 
 const addMemberOptions = (command: Command): Command =>
-  command
-    .option('-f, --file <file>', 'YAML or JSON with the fields of the REST API; - is standard input. Options count before it')
-    .option('--instance-type <name>', 'the size of the first container, by its name')
-    .option('--multiplier <n>', 'how often the instance type is taken', positiveNumber)
+  addRolloutOptions(addInstanceTypeOptions(addFileOption(command))
     .option('--cpu <quantity>', 'of the first container, such as 500m; counts before the instance type')
     .option('--memory <quantity>', 'of the first container, such as 256Mi; counts before the instance type')
     .option('--min-replicas <n>', 'the least that it may become', replicaCount)
@@ -99,10 +85,7 @@ const addMemberOptions = (command: Command): Command =>
     .option('--group <group>', 'the autoscaling group that sizes it')
     .option('--priority <n>', 'of the members of a group the higher one grows first and shrinks last; 0 unless told', signedPriority)
     .option('--scale-up-priority <n>', 'the higher one grows first; the priority unless told', signedPriority)
-    .option('--scale-down-priority <n>', 'the higher one shrinks first; minus the priority unless told', signedPriority)
-    .addOption(switchOption('--auto-update', 'off: changes of what instances are made from wait for envs sync'))
-    .option('--max-unavailable <n>', 'how many idle instances a rollout may leave away at a time, such as 2 or 25%')
-    .option('--label <name=value>', 'a label; repeatable, and together instead of those there are', nameAndValue);
+    .option('--scale-down-priority <n>', 'the higher one shrinks first; minus the priority unless told', signedPriority), 'envs sync');
 
 const memberFieldsOf = async (context: CliContext, options: MemberOptions): Promise<FileDocument> => {
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
