@@ -100,10 +100,10 @@ export class ActorTrails<E extends { readonly type: string }> {
     for (const report of this.#followers.get(key) ?? []) report(undefined);
   }
 
-  /** Where it stands, and since when, which is 0 where that is forgotten. */
-  standing(key: string): { readonly state: string; readonly since: number } | undefined {
+  /** Where it stands, since when, which is 0 where that is forgotten, and after how many moves. */
+  standing(key: string): { readonly state: string; readonly since: number; readonly moves: number } | undefined {
     const trail = this.#trails.get(key);
-    return trail && { state: trail.state, since: trail.moments.at(-2) ?? 0 };
+    return trail && { state: trail.state, since: trail.moments.at(-2) ?? 0, moves: trail.made };
   }
 
   /** The last transitions of one, the oldest first. */

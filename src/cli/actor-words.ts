@@ -1,4 +1,4 @@
-import type { ActorReport, MachineReport } from '../client/wire.ts';
+import type { ActorReport, ActorTransition, MachineReport } from '../client/wire.ts';
 import { formatDuration } from '../model/durations.ts';
 import { shortTime } from './rows.ts';
 import { stateChart } from './state-chart.ts';
@@ -15,9 +15,16 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
   section('Waits for', actor.deadlines.map(({ what, inMs }) => `  ${what}, ${inMs < 0 ? `${lasting(-inMs)} late` : `in ${lasting(inMs)}`}\n`).join('')),
   section('Asked for, and not answered', actor.pending.map(({ intent, forMs, epoch }) => `  ${intent}, for ${lasting(forMs)}${epoch === undefined ? '' : `, under epoch ${epoch}`}\n`).join('')),
   section('Differs from its record', differing(actor)),
-  section('History', actor.transitions.length === 0 ? '' : table(['TIME', 'EVENT', 'BECAUSE', 'TO', 'AFTER'], actor.transitions.map(({ time, event, cause, to, stoodMs, from }) =>
-    [shortTime(time) ?? '', event, cause ?? '-', to, from === undefined ? '-' : lasting(stoodMs)]))),
+  section('History', actor.transitions.length === 0 ? '' : table(['TIME', 'EVENT', 'BECAUSE', 'TO', 'AFTER'], actor.transitions.map(cellsOf))),
 ].filter((part) => part !== '').join('\n');
+
+/** A line of its history. */
+export const transitionLine = (transition: ActorTransition): string => table(cellsOf(transition), []);
+
+/** Whose view it is. */
+export const seenByText = ({ replica, note }: ActorReport['seenBy']): string => `seen by ${replica}${note === undefined ? '' : ` (${note})`}`;
+
+const cellsOf = ({ time, event, cause, to, stoodMs, from }: ActorTransition): readonly string[] => [shortTime(time) ?? '', event, cause ?? '-', to, from === undefined ? '-' : lasting(stoodMs)];
 
 const ledBy = ({ leader: { shard, replica, epoch } }: ActorReport): string =>
   `${replica ?? 'nobody now'} (shard ${shard}${epoch === undefined ? '' : `, epoch ${epoch}`})`;

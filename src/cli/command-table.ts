@@ -96,7 +96,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'debug', summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
-    load: async ({ serviceAction }) => (await import('./commands/debug.ts')).debugGroup(serviceAction),
+    load: async ({ action }) => (await import('./commands/debug.ts')).debugGroup(action),
   },
   {
     name: 'audit', summary: 'Shows who changed what, and verifies that the record of it is whole',

@@ -1,13 +1,31 @@
 import type { CallOptions, OperationAnswer, OperationId, OperationInput } from './operation-request.ts';
-import type { ActorKind, ActorReport, MachineReport, QueuesReport, ShardReport } from './wire.ts';
+import type { ReceivedEvent } from './server-events.ts';
+import type { ActorKind, ActorNews, ActorReport, ActorTransition, MachineReport, QueuesReport, ShardReport } from './wire.ts';
 
 type Call = <K extends OperationId>(id: K, input: OperationInput<K>, options?: CallOptions) => Promise<OperationAnswer<K>>;
+type Open = <K extends OperationId>(id: K, input: OperationInput<K>, options: CallOptions) => Promise<AsyncGenerator<ReceivedEvent, void, undefined>>;
 
 /** What operators look at, with a key that has the admin role. */
 export class DebugCalls {
   readonly #call: Call;
 
-  constructor(call: Call) { this.#call = call; }
+  readonly #open: Open;
+
+  constructor(call: Call, open: Open) {
+    this.#call = call;
+    this.#open = open;
+  }
+
+  /** Its moves from now on, as the replica sees them that leads it. Without `end` the service has ended the stream, and can be asked again. */
+  async *follow(kind: ActorKind, key: string, options: CallOptions = {}): AsyncGenerator<ActorNews, void, undefined> {
+    const events = await this.#open('followActor', { params: { kind, key } }, options);
+    yield { type: 'open' };
+    for await (const { event, data } of events) {
+      if (event === 'message') yield { type: 'transition', transition: data as ActorTransition };
+      else if (event === 'seen-by') yield { type: event, ...(data as { replica: string; note?: string }) };
+      else if (event === 'reset' || event === 'end') yield { type: event };
+    }
+  }
 
   /** As the replica sees it that leads it. */
   async actor(kind: ActorKind, key: string, options?: CallOptions): Promise<ActorReport> {

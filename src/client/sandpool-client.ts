@@ -41,7 +41,7 @@ export class SandpoolClient {
   readonly #exchanges: HttpExchanges;
   readonly #clusterId: string;
   readonly #deadlineMs: number;
-  readonly debug = new DebugCalls((id, input, options) => this.#call(id, input, options));
+  readonly debug = new DebugCalls((id, input, options) => this.#call(id, input, options), (id, input, options) => this.#opened(id, input, options));
   readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
 
   constructor(options: SandpoolClientOptions) {

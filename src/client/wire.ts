@@ -4,7 +4,7 @@ import type { OperationInput } from './operation-request.ts';
 /** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
 
 export type {
-  ActorReport, ApiKey, ApiKeyDeletion, ApiKeyPromotion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
+  ActorReport, ActorTransition, ApiKey, ApiKeyDeletion, ApiKeyPromotion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
   EnvCondition, EnvDeletion, EnvEditable, EnvEnvelope, Event, EventList, ExecResult, FeatureGates, InstanceType, InstanceTypeList, IssuedApiKey, LogLevelReport, MachineReport, MemberEnvelope, MemberList,
   NarrowEnv, ObservedMember, Pool, PoolDeletion, PoolSyncPreview, QueuesReport, Quota, QuotaList, ScalingDecision, ScalingDecisionList, SandboxDeletion, SandboxLogs, SandboxStatistics, ShardReport, Template, TemplateDeletion, Volume, VolumeList,
 } from './generated/api.ts';
@@ -51,6 +51,15 @@ export type FollowedEvent =
   | { readonly type: 'open' }
   | { readonly type: 'event'; readonly id: string; readonly event: api.Event }
   | { readonly type: 'reset' };
+
+/**
+ * `open`: nothing that the actor does from now on is missed. `seen-by`: whose view follows. `reset`: moves before the next one are not known any more.
+ * `end`: the actor is no more.
+ */
+export type ActorNews =
+  | { readonly type: 'open' | 'reset' | 'end' }
+  | { readonly type: 'seen-by'; readonly replica: string; readonly note?: string }
+  | { readonly type: 'transition'; readonly transition: api.ActorTransition };
 
 export interface Page<T> {
   readonly items: readonly T[];

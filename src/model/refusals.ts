@@ -144,10 +144,10 @@ export const sandboxNotRunning = (status: string): Refusal =>
 export const tooManyTerminals = (limit: number): Refusal =>
   new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
 
-export const tooManyCommands = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+export const tooManyCommands = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
   new Refusal('TOO_MANY_COMMANDS', `${who} ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
 
-export const tooManyStreams = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+export const tooManyStreams = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
   new Refusal('TOO_MANY_STREAMS', `${who} ${limit} streams open, which is the most; close one first`, { retryAfter: 5 });
 
 export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
@@ -156,7 +156,7 @@ export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit:
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
 
-export const tooManyConnections = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+export const tooManyConnections = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
   new Refusal('TOO_MANY_CONNECTIONS', `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`, { retryAfter: 1 });
 
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>

@@ -12,8 +12,8 @@ export interface DebugOperations {
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /** Makes the actor anew from its facts, and shows it then. Refuses with NOT_FOUND, with CONFLICT while an answer is awaited, or with UNAVAILABLE. */
   readonly rebuildActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
-  /** Each of its transitions from now on, as this replica sees them. Refuses with NOT_FOUND or TOO_MANY_STREAMS. */
-  readonly followActor: (caller: Caller, name: ActorName) => ActorFollow;
+  /** Each of its transitions once this has resolved, as the replica sees them that leads it. Refuses with NOT_FOUND or TOO_MANY_STREAMS. */
+  readonly followActor: (caller: Caller, name: ActorName) => Promise<ActorFollow>;
   readonly getMachine: (kind: ActorKind) => MachineView;
   /** These three of any replica, or of this one. Refuse with INVALID_ARGUMENT for one that does not live, with UNAVAILABLE where it says nothing. */
   readonly getQueues: (replica?: string) => Promise<QueuesReport>;
@@ -69,9 +69,19 @@ export interface ActorView {
   };
 }
 
+/**
+ * `seen-by`: whose view follows, told at the beginning and when that changes; `note`: why it is not its leader's, or why nothing follows. `missed`: some
+ * transitions in this place are not known any more. `ended`: the actor is no more, and this was all.
+ */
+export type ActorNews =
+  | { readonly kind: 'transition'; readonly transition: Transition }
+  | { readonly kind: 'missed' }
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'seen-by'; readonly replica: string; readonly note?: string };
+
 export interface ActorFollow {
-  /** To be called once; ends when the actor is no more, or at an abort. `missed`: some before it were lost to a slow reader. */
-  readonly transitions: (signal: AbortSignal) => AsyncIterable<{ readonly transition: Transition; readonly missed: boolean }>;
+  /** To be called once; ends when the actor is no more, or at an abort. */
+  readonly news: (signal: AbortSignal) => AsyncIterable<ActorNews>;
   /** Gives the seat back. May be repeated. */
   readonly close: () => void;
 }

@@ -9,6 +9,7 @@ import { listActors, type ListActorsDeps } from './list-actors.ts';
 import { driverReport, queuesReport, reflectorsReport, type ReplicaReportsDeps } from './replica-reports.ts';
 import { answerText, viewOf, type ReplicaQuestion, type ReplicaViewsDeps } from './replica-views.ts';
 import { rebuildActor, showActor, type KeyedActor, type ShowActorDeps } from './show-actor.ts';
+import { type TrailQuestion, TrailSessions } from './trail-sessions.ts';
 
 export type DebugDeps = ListActorsDeps & ShowActorDeps & ReplicaReportsDeps & ReplicaViewsDeps & {
   readonly coordination: Pick<Coordination, 'answerReplicas' | 'askReplica' | 'replicas' | 'lease' | 'holders'>;
@@ -17,7 +18,11 @@ export type DebugDeps = ListActorsDeps & ShowActorDeps & ReplicaReportsDeps & Re
 /** What operators look at. Also answers what other replicas ask this one, from now on. */
 export const debug = (deps: DebugDeps): DebugOperations => {
   const { kinds, coordination, replica: own } = deps;
-  coordination.answerReplicas((question) => answerText(() => lookInto(deps, JSON.parse(question) as ReplicaQuestion))); // of a replica of the same service
+  const sessions = new TrailSessions(deps);
+  coordination.answerReplicas((text) => answerText(() => {
+    const question = JSON.parse(text) as ReplicaQuestion; // of a replica of the same service
+    return question.about === 'transitions' ? sessions.page(question) : lookInto(deps, question);
+  }));
   const report = <T>(about: 'queues' | 'driver' | 'reflectors', here: () => T) => (replica = own): Promise<T> => viewOf(deps, replica, { question: { about }, here });
   return {
     listActors: listActors(deps),
@@ -67,7 +72,7 @@ const leadersView = async (deps: DebugDeps, actor: KeyedActor): Promise<ActorVie
   }
 };
 
-const lookInto = async (deps: DebugDeps, question: ReplicaQuestion): Promise<unknown> => {
+const lookInto = async (deps: DebugDeps, question: Exclude<ReplicaQuestion, TrailQuestion>): Promise<unknown> => {
   switch (question.about) {
     case 'actor': return await showActor(deps, question);
     case 'rebuild': return await rebuildActor(deps, question);

@@ -1,6 +1,7 @@
 import type { Coordination } from '../contracts/coordination.ts';
 import type { ActorKind } from '../model/inspection.ts';
 import { invalidArgument, Refusal, replicaSilent, type RefusalCode } from '../model/refusals.ts';
+import type { TrailQuestion } from './trail-sessions.ts';
 
 /** How long a replica is waited for. */
 export const ASKED_MS = 1_000;
@@ -8,6 +9,7 @@ export const ASKED_MS = 1_000;
 /** What one replica may ask another. */
 export type ReplicaQuestion =
   | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
+  | TrailQuestion
   | { readonly about: 'queues' | 'driver' | 'reflectors' };
 
 type Answered<T> = { readonly value: T } | { readonly refused: { readonly code: RefusalCode; readonly message: string } };

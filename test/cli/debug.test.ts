@@ -21,6 +21,17 @@ describe('looking inside from the command line', () => {
     expect(JSON.parse(stdout)).to.deep.include({ kind: 'sandbox', key: 'k', leader: { shard: 3, replica: 'one', epoch: 2 } });
   });
 
+  it('goes on with its moves until it is no more, and says whose view that is', async () => {
+    const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '-f', '--admin');
+
+    expect(code).to.equal(0);
+    expect(stdout).to.match(/^sandbox: +sb-k\n/).and.match(/\n1970-01-01T00:00:01Z {2}FOUND {2}the driver reported it {2}idle\.available {2}-\n$/);
+    expect(stderr.split('\n')).to.deep.equal(['sandpool: seen by two (nobody leads it now)', 'sandpool: some moves may be missing here', 'sandpool: it is no more', '']);
+    const lines = (await sandpool('debug', 'sandbox', 'k', '-f', '--admin', '-o', 'json')).stdout;
+    expect(JSON.parse(lines)).to.include({ number: 1, event: 'FOUND', to: 'idle.available' });
+    expect((await sandpool('debug', 'sandbox', 'x', '-f', '--admin')).stderr).to.include('there is no such actor');
+  });
+
   it('asks for members and groups by env and name', async () => {
     await sandpool('debug', 'member', 'team-blue/shop', 'web', '--admin');
     await sandpool('debug', 'group', 'shop', 'web', '--admin');

@@ -68,10 +68,12 @@ describe('actors, over HTTP', () => {
 
   it('tell of their transitions as they come', async () => {
     const reader = (await EventReader.open(server.port, '/debug/actors/sandbox/k/inspect', { 'SERVICE-API-KEY': server.admin.key ?? '' })).read();
-    await eventually(() => reader.events.length === 1, 'the transition was told');
+    await eventually(() => reader.events.length === 4, 'the transition was told');
     reader.close();
 
-    expect(reader.events[0]).to.deep.include({ id: '1', data: { number: 1, time: '1970-01-01T00:00:01.000Z', event: 'FOUND', cause: 'the driver reported it', to: 'idle.available', stoodMs: 0 } });
+    expect(reader.events.slice(0, 2)).to.deep.equal([{ event: 'seen-by', data: { replica: 'two', note: 'nobody leads it now' } }, { event: 'reset', data: {} }]);
+    expect(reader.events[3]).to.deep.equal({ event: 'end', data: {} });
+    expect(reader.events[2]).to.deep.include({ id: '1', data: { number: 1, time: '1970-01-01T00:00:01.000Z', event: 'FOUND', cause: 'the driver reported it', to: 'idle.available', stoodMs: 0 } });
   });
 
   it('have charts of their machines, as JSON, Mermaid or SVG, by Accept or by name', async () => {

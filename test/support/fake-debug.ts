@@ -31,10 +31,16 @@ export class FakeDebug implements DebugOperations {
 
   readonly rebuildActor = this.getActor;
 
-  readonly followActor = (_: Caller, { text }: ActorName): ActorFollow => {
-    if (text !== 'k') throw actorNotFound();
+  readonly followActor = async (_: Caller, name: ActorName): Promise<ActorFollow> => {
+    this.asked.push(name);
+    if (name.text !== 'k') throw actorNotFound();
     return {
-      transitions: async function* () { yield { transition: A_TRANSITION, missed: false }; },
+      news: async function* () {
+        yield { kind: 'seen-by', replica: 'two', note: 'nobody leads it now' };
+        yield { kind: 'missed' };
+        yield { kind: 'transition', transition: A_TRANSITION };
+        yield { kind: 'ended' };
+      },
       close: () => undefined,
     };
   };

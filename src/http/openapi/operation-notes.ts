@@ -13,7 +13,11 @@ not. Without \`kind\` all kinds are listed, one after the other.`,
 Where it stands and why, what it waits for, how it came there, what it asked for and nobody answered yet, and the durable record beside
 what it knows of it. It is shown as the replica sees it that leads it, whichever answers; where that one says nothing within a second,
 as the answering replica sees it, and \`seenBy.note\` says so.`,
-  followActor: 'As the answering replica sees them. The stream ends with the actor. `reset`: some before it are missing.',
+  followActor: `
+As the replica sees them that leads the actor, whichever answers: that one's own at once, another's within half a second. \`seen-by\` says whose view
+follows (\`replica\`), first of all and when another leads, and in \`note\` why it is not the leader's, or why nothing follows now. Each replica counts for
+itself, so with another leader the numbers are others, and a move that both saw may be told twice. \`reset\`: some in this place are
+missing. \`end\`: the actor is no more. A stream that ends without it can be asked for again.`,
   getQueues: 'Any replica answers for any other, which it asks; one that says nothing within a second is 503. So with the next two.',
   getDriver: 'On the embedded daemon bubblewrap and its spawner, on Kubernetes Pods.',
   getReflectors: 'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',

@@ -1,5 +1,5 @@
 import type { ActorSummary, Transition } from '../../model/inspection.ts';
-import type { ActorsPage, ActorView, MachineView } from '../../operations/debug-operations.ts';
+import type { ActorNews, ActorsPage, ActorView, MachineView } from '../../operations/debug-operations.ts';
 import type { ServerEvent } from '../event-streams.ts';
 import { cursorText, type ActorReportWire, type ActorSummaryWire, type ActorTransitionWire, type MachineReportWire } from '../schemas/debug-actors.ts';
 import { timestampOf } from './timestamp.ts';
@@ -30,11 +30,13 @@ export const presentActor = (view: ActorView): ActorReportWire => ({
 const presentTransition = ({ number, at, event, cause, from, to, stoodMs }: Transition): ActorTransitionWire =>
   ({ number, time: timestampOf(at), event, ...(cause === '' ? {} : { cause }), ...(from === '' ? {} : { from }), to, stoodMs: Math.round(stoodMs) });
 
-/** One message each; `reset` where some before them were missed. */
-export async function* presentTransitions(transitions: AsyncIterable<{ readonly transition: Transition; readonly missed: boolean }>): AsyncGenerator<ServerEvent, void, undefined> {
-  for await (const { transition, missed } of transitions) {
-    if (missed) yield { event: 'reset', data: {} };
-    yield { id: String(transition.number), data: presentTransition(transition) };
+/** One message each; `reset` where some were missed, `seen-by` where another replica tells from there on, `end` once there is no such actor. */
+export async function* presentActorNews(news: AsyncIterable<ActorNews>): AsyncGenerator<ServerEvent, void, undefined> {
+  for await (const each of news) {
+    if (each.kind === 'missed') yield { event: 'reset', data: {} };
+    else if (each.kind === 'ended') yield { event: 'end', data: {} };
+    else if (each.kind === 'seen-by') yield { event: 'seen-by', data: { replica: each.replica, ...(each.note === undefined ? {} : { note: each.note }) } };
+    else yield { id: String(each.transition.number), data: presentTransition(each.transition) };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Operations } from '../../operations/operations.ts';
 import { EventStream } from '../event-streams.ts';
 import { PlainText } from '../plain-text.ts';
-import { presentActor, presentActors, presentMachine, presentTransitions } from '../presenters/present-actors.ts';
+import { presentActor, presentActorNews, presentActors, presentMachine } from '../presenters/present-actors.ts';
 import { ok, route, type Route } from '../route.ts';
 import { ActorPage, ActorPath, ActorQuery, ActorReport, ActorsQuery, ActorTransition, MachinePath, MachineQuery, MachineReport } from '../schemas/debug-actors.ts';
 
@@ -25,9 +25,9 @@ export const debugActorRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'followActor', method: 'GET', path: '/debug/actors/{kind}/{key}/inspect',
     access: 'admin', summary: 'Follow the transitions of one actor',
     params: ActorPath, answers: { 200: ActorTransition }, onlyAs: 'text/event-stream', refusals: ['NOT_FOUND', 'TOO_MANY_STREAMS'],
-    handle: ({ caller, params: { kind, key } }) => {
-      const { transitions, close } = operations.followActor(caller, { kind, text: key });
-      return ok(new EventStream((signal) => presentTransitions(transitions(signal)), close));
+    handle: async ({ caller, params: { kind, key } }) => {
+      const { news, close } = await operations.followActor(caller, { kind, text: key });
+      return ok(new EventStream((signal) => presentActorNews(news(signal)), close));
     },
   }),
   route({

@@ -94,9 +94,11 @@ export const lookingInsideSuite = (name: string, service: () => RunningService):
     it('streams the transitions of one, and its end', async () => {
       const { ports: [port = 0], adminKey } = service();
       const reader = (await EventReader.open(port, `/debug/actors/sandbox/${owned.idle}/inspect`, { 'SERVICE-API-KEY': adminKey })).read();
+      await eventually(() => reader.events.some(({ event, data }) => event === 'seen-by' && data['note'] === undefined), 'its leader tells', 30_000);
       await owner.ask().delete(`/sandboxes/${owned.idle}`);
 
       await eventually(() => reader.events.some(({ data }) => String(data['to']).startsWith('stopping')), 'that it stops is told', 30_000);
+      await eventually(() => reader.events.at(-1)?.event === 'end', 'its end is told', 60_000);
       reader.close();
     });
 
