@@ -13,6 +13,7 @@ import type { EnvRecord } from '../model/env.ts';
 import type { PendingIntent } from '../model/inspection.ts';
 import type { ChangeOutcome, ScalingChange, ScalingDecision } from '../model/scaling-decision.ts';
 import { shardOf } from '../model/shards.ts';
+import { own } from '../model/own.ts';
 import type { ActorMeasures } from './actor-measures.ts';
 import { ActorTrails } from './actor-trails.ts';
 import { Deadlines } from './deadlines.ts';
@@ -236,7 +237,7 @@ export class GroupHost {
     this.trails.moved(`${uid}/${name}`, pathOf(value), { event, group: uid, born: 0 });
     this.#deadlines.arm(`${uid}/${name}`, context.deadline);
     const { saturated } = context.memory;
-    if (saturated !== before) for (const member of new Set([...Object.keys(before), ...Object.keys(saturated)])) this.#deps.saturated(uid, member, saturated[member]?.until ?? 0);
+    if (saturated !== before) for (const member of new Set([...Object.keys(before), ...Object.keys(saturated)])) this.#deps.saturated(uid, member, own(saturated, member)?.until ?? 0);
     this.#outbox.drain();
   }
 
@@ -288,7 +289,7 @@ export const wordsOf = (env: EnvRecord, group: AutoscalingGroup): GroupWords => 
     name, minReplicas: config.minReplicas ?? 0, maxReplicas: config.maxReplicas ?? group.maxReplicas,
     scaleUpPriority: config.scaleUpPriority ?? config.priority ?? 0, scaleDownPriority: config.scaleDownPriority ?? 0 - (config.priority ?? 0),
   })),
-  memory: { ...NO_MEMORY, ...env.scaling[group.name] },
+  memory: { ...NO_MEMORY, ...own(env.scaling, group.name) },
 });
 
 const spelt = ({ group, rules }: Pick<GroupWords, 'group' | 'rules'>): string => JSON.stringify([group, rules]);

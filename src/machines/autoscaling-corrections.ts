@@ -1,4 +1,5 @@
 import type { AutoscalingGroup } from '../model/autoscaling-group.ts';
+import { own } from '../model/own.ts';
 import { saturating, saturationUntil, type GroupMemory } from './autoscaling-memory.ts';
 import { boundsOf, cut, raised, sumOf, type Slot } from './autoscaling-slots.ts';
 
@@ -14,8 +15,8 @@ export const troublesSettled = (slots: readonly Slot[], memory: GroupMemory, gro
   let remembered = memory;
   const settled = slots.map((slot): Slot => {
     const { seen: { trouble, desired, running }, name } = slot;
-    if (!trouble || trouble.count <= 0 || trouble.since < (memory.grown[name] ?? 0)) return slot;
-    if (!memory.saturated[name]) remembered = saturating(remembered, name, { until: saturationUntil(group, now, trouble.until), reason: trouble.reason });
+    if (!trouble || trouble.count <= 0 || trouble.since < (own(memory.grown, name) ?? 0)) return slot;
+    if (!own(memory.saturated, name)) remembered = saturating(remembered, name, { until: saturationUntil(group, now, trouble.until), reason: trouble.reason });
     const to = Math.min(desired, Math.max(slot.floor, running, desired - trouble.count));
     if (to < desired) words.push(`${name}: ${desired - to} could not start (${trouble.reason})`);
     return { ...slot, to, stuck: trouble.count - (desired - to), willing: false };

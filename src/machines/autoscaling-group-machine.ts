@@ -2,6 +2,7 @@ import { assign, enqueueActions, setup } from 'xstate';
 import { evaluateGroup } from './autoscaling-evaluation.ts';
 import type { GroupContext, GroupEvent, GroupIntent, GroupWords } from './autoscaling-group-events.ts';
 import { deciding, isOutdated, samePending, saturating, saturationUntil, takenOver, type GroupMemory } from './autoscaling-memory.ts';
+import { own } from '../model/own.ts';
 
 /** A group is looked at so often. */
 export const EVALUATION_MS = 5_000;
@@ -37,7 +38,7 @@ export const autoscalingGroupMachine = setup({
     decided: ({ context: { memory, saved } }) => memory.pending !== undefined && memory.pending.id > saved.last,
     unfinished: ({ context: { memory, saved } }) => memory.pending !== undefined && memory.pending.id <= saved.last,
     shrinking: ({ context }) => !(context.memory.pending?.changes.some(({ from, to }) => to > from) ?? true),
-    answered: ({ context }) => context.memory.pending?.changes.every(({ member }) => context.outcomes[member] !== undefined) ?? true,
+    answered: ({ context }) => context.memory.pending?.changes.every(({ member }) => own(context.outcomes, member) !== undefined) ?? true,
     itsAnswer: ({ context, event }) => 'id' in event && event.id === context.memory.pending?.id,
     landed: ({ context, event }) => event.type === 'RECORD' && samePending(event.memory, context.memory),
     overtaken: ({ context, event }) => event.type === 'RECORD' && event.memory.last > context.saved.last,
@@ -83,7 +84,7 @@ export const autoscalingGroupMachine = setup({
     apply: enqueueActions(({ context: { memory: { pending }, outcomes }, event, enqueue }) => {
       if (!pending || !('now' in event)) return;
       enqueue.assign({ deadline: event.now + ANSWER_MS });
-      for (const change of pending.changes) if (outcomes[change.member] === undefined) enqueue.emit({ type: 'apply', id: pending.id, cause: pending.cause, change });
+      for (const change of pending.changes) if (own(outcomes, change.member) === undefined) enqueue.emit({ type: 'apply', id: pending.id, cause: pending.cause, change });
     }),
     keepOutcome: assign(({ context, event }) => {
       if (event.type !== 'CHANGED') return {};
@@ -177,7 +178,7 @@ const current = (memory: GroupMemory, now: number): GroupMemory => {
   return pending && now - pending.at > STALE_MS ? others : memory;
 };
 
-const isSaturated = ({ rules, memory }: GroupContext): boolean => rules.length > 0 && rules.every(({ name }) => memory.saturated[name] !== undefined);
+const isSaturated = ({ rules, memory }: GroupContext): boolean => rules.length > 0 && rules.every(({ name }) => own(memory.saturated, name) !== undefined);
 
 const isCooling = ({ memory, group }: GroupContext): boolean =>
   memory.coolingFrom > 0 && memory.seenAt - memory.coolingFrom < group.scaleUpPolicy.cooldownSeconds * 1_000;

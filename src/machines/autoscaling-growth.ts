@@ -1,4 +1,5 @@
 import type { GroupCounts } from '../model/scaling-decision.ts';
+import { own } from '../model/own.ts';
 import type { GroupMemory } from './autoscaling-memory.ts';
 import { bufferOf, neededIdle, stepOf, type Moment } from './autoscaling-modes.ts';
 import { boundsOf, roomOf, sumOf, unansweredOf, type Slot } from './autoscaling-slots.ts';
@@ -70,7 +71,7 @@ const limitsOf = (slots: readonly Slot[], seen: GroupCounts, { group, memory, no
 
 const refusalOf = (slot: Slot, memory: GroupMemory, now: number): string | undefined => {
   const { name, seen, ceiling, to } = slot;
-  const saturation = memory.saturated[name];
+  const saturation = own(memory.saturated, name);
   if (!seen.reachable) return `${name} is out of reach`;
   if (saturation) return `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`;
   if (to >= ceiling) return `${name} has its most, ${ceiling}`;

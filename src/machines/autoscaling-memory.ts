@@ -1,5 +1,6 @@
 import type { AutoscalingGroup } from '../model/autoscaling-group.ts';
 import type { ScalingDecision, TroubleReason } from '../model/scaling-decision.ts';
+import { own } from '../model/own.ts';
 import type { MemberObservation } from './autoscaling-observation.ts';
 import { lowered, sampled, type SlidingWindow } from './autoscaling-window.ts';
 
@@ -101,7 +102,7 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
 
 /** Whether the saved memory is of one who handed over, or lacks that a member is left alone: a successor must know at once. */
 export const isOutdated = (saved: GroupMemory, { saturated }: GroupMemory): boolean =>
-  saved.handedOver === true || Object.entries(saturated).some(([member, { until }]) => until > (saved.saturated[member]?.until ?? 0));
+  saved.handedOver === true || Object.entries(saturated).some(([member, { until }]) => until > (own(saved.saturated, member)?.until ?? 0));
 
 /** Whether both hold the same decision: two leaders may have given theirs one id. */
 export const samePending = ({ pending: one }: GroupMemory, { pending: other }: GroupMemory): boolean =>

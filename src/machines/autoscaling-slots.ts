@@ -1,5 +1,6 @@
 import type { AutoscalingGroup } from '../model/autoscaling-group.ts';
 import type { GroupCounts, ScalingChange } from '../model/scaling-decision.ts';
+import { own } from '../model/own.ts';
 import type { GroupMemory } from './autoscaling-memory.ts';
 import type { MemberObservation, MemberRules } from './autoscaling-observation.ts';
 
@@ -26,7 +27,7 @@ export const slotsOf = (rules: readonly MemberRules[], members: readonly MemberO
     const ceiling = Math.max(rule.minReplicas, rule.maxReplicas);
     return [{
       name: rule.name, seen, rules: rule, floor: rule.minReplicas, ceiling, stuck: 0, to: seen.desired,
-      willing: seen.reachable && memory.saturated[rule.name] === undefined,
+      willing: seen.reachable && own(memory.saturated, rule.name) === undefined,
     }];
   });
 

@@ -57,6 +57,18 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked.at(-1)).to.deep.equal({ type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 6 } });
   });
 
+  it('sizes a member of any name', () => {
+    const name = 'constructor'; // every object has one
+    const group = new AnAutoscalingGroup(theWords({ group: wanting, rules: [aRule({ name })] })).send({ type: 'LEAD', now: T }, observed(T, aMember({ name, running: 4 })));
+    expect(group.state).to.equal('enabled.saving');
+
+    group.send({ type: 'SAVED', id: T, now: T });
+    expect(group.state).to.equal('enabled.scaling.up');
+    expect(group.asked.at(-1)).to.deep.equal({ type: 'apply', id: T, cause: 'demand', change: { member: name, from: 4, to: 6 } });
+    group.send({ type: 'CHANGED', id: T, member: name, outcome: { kind: 'refused', reason: 'quota' }, now: T });
+    expect(group.state).to.equal('enabled.resting.saturated');
+  });
+
   it('drops a decision that lost its save, and looks again', () => {
     const group = deciding().send({ type: 'SAVE_LOST', id: T, now: T + 10 });
 

@@ -1,5 +1,6 @@
 import type { AutoscalingGroup } from '../../model/autoscaling-group.ts';
 import type { EnvRecord, MemberConfig } from '../../model/env.ts';
+import { own } from '../../model/own.ts';
 import type { ToldDecision } from '../../model/scaling-decision.ts';
 import type { TemplateSpec } from '../../model/template.ts';
 import type { EnvView, MemberView, ObservedMember } from '../../operations/views.ts';
@@ -50,7 +51,7 @@ export const presentGroupEnvelope = (group: AutoscalingGroup) => {
 export const presentDecision = ({ id, at, cause, seen: { pending, ...seen }, wanted, changes, reason, limitedBy, outcomes }: ToldDecision): ScalingDecisionWire => ({
   id, at: timestampOf(at), cause, seen: { ...seen, pendingRequests: pending }, wanted, reason, limitedBy: [...limitedBy],
   changes: changes.map((change) => {
-    const outcome = outcomes[change.member];
+    const outcome = own(outcomes, change.member);
     return { ...change, outcome: outcome?.kind ?? 'overtaken', ...(outcome?.kind === 'refused' ? { refusedFor: outcome.reason } : {}) };
   }),
 });
