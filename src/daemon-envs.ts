@@ -57,7 +57,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       ...writing,
       removeEnv: async (env) => {
         await mirror.remove(env.uid, ({ deleting, members: left }) => deleting !== false && left.length === 0);
-        if (env.overrides.imagePullSecretConfigured) await pullSecrets.forget({ kind: 'env', namespace: env.owner.namespace, name: env.name, uid: env.uid });
+        if (env.overrides.imagePullSecretConfigured) await pullSecrets.forget({ namespace: env.owner.namespace, uid: env.uid });
       },
     }),
   });

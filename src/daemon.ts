@@ -93,7 +93,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
   const supervisor = new Supervisor({
-    driver, pools: records.pools, history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
+    driver, pools: records.pools, pullSecrets: parts.pullSecrets, history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
     alongside: {
       lead: (shard) => {
         renewal.lead(shard);

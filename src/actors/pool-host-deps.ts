@@ -1,6 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import type { PullSecrets } from '../contracts/pull-secrets.ts';
 import type { Records } from '../contracts/record-store.ts';
 import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
 import type { SandboxEvent, SandboxInput } from '../machines/sandbox-events.ts';
@@ -15,6 +16,7 @@ import type { SandboxIndex } from './sandbox-index.ts';
 export interface PoolHostDeps {
   readonly pools: Records<PoolRecord>;
   readonly coordination: Coordination;
+  readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly policy: PoolPolicy;

@@ -257,16 +257,17 @@ export class PoolHost {
     else this.#deps.events.note({ ...base, reason: 'Recovered' }, noted);
   }
 
-  /** Whoever removed it, its part of the quota goes; the leader sees to it. */
-  #forgotten({ uid, owner }: PoolRecord): void {
+  /** Whoever removed it, its part of the quota goes, and its registry passwords; the leader sees to it. */
+  #forgotten({ uid, owner, source }: PoolRecord): void {
     this.#gone.add(uid);
     if (!this.#led.has(shardOf(uid))) return;
-    const { coordination, outbox } = this.#deps;
+    const { coordination, outbox, pullSecrets } = this.#deps;
     const act = async (): Promise<void> => {
       await coordination.release(owner, 'pools', uid);
       await coordination.release(owner, 'replicas', uid);
     };
     outbox.put({ name: 'pool release quota', lease: undefined, act });
+    if (source.overrides?.imagePullSecretConfigured) outbox.put({ name: 'pool forget passwords', lease: undefined, act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }) });
     this.#deps.orphaned(uid);
   }
 

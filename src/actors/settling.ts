@@ -18,6 +18,8 @@ export interface SettlingDeps {
   readonly tenants: () => Iterable<Tenant>;
   /** What the name's record counts, 0 where there is none and no write that was sent before can make one any more. */
   readonly recorded: (tenant: Tenant, resource: QuotaResource, name: string) => Promise<number>;
+  /** A pool was reserved, and never made: what was written before its record goes. Asked again where it rejects. */
+  readonly unmade: (tenant: Tenant, poolUid: string) => Promise<void>;
 }
 
 /** Longer than any write that was allowed by a reservation may be under way. */
@@ -95,10 +97,11 @@ export class Settling {
 
   /** None where it can't be told now. */
   async #judged(tenant: Tenant, resource: QuotaResource, reservation: Reservation): Promise<readonly (Reservation & { readonly amount: number })[]> {
-    const { recorded, log } = this.#deps;
+    const { recorded, unmade, log } = this.#deps;
     try {
       const amount = await recorded(tenant, resource, reservation.name);
       if (amount === 0) log.info({ tenant: tenantKey(tenant), resource, name: reservation.name }, 'reservation-without-record');
+      if (amount === 0 && resource === 'pools') await unmade(tenant, reservation.name);
       return [{ ...reservation, amount }];
     } catch (error) {
       log.debug({ tenant: tenantKey(tenant), resource, name: reservation.name, error }, 'reservation-not-settled');

@@ -3,6 +3,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import type { History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
+import type { PullSecrets } from '../contracts/pull-secrets.ts';
 import type { Records } from '../contracts/record-store.ts';
 import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { PoolPolicy } from '../machines/pool-arithmetic.ts';
@@ -26,4 +27,6 @@ export interface SupervisorDeps {
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
   readonly metrics?: Metrics;
+  /** Those of pools that are gone, or were never made, are forgotten. */
+  readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
 }

@@ -110,6 +110,7 @@ export class Supervisor {
     this.#settling = new Settling({
       quotas: deps.coordination, clock: deps.clock, log: deps.log, leads: (shard) => this.#leading.leads(shard), tenants: () => this.pools.index.owners,
       recorded: recordedAmounts({ pools: this.pools, sandbox: (id) => this.sandbox(id), fence: (id, namespace) => this.fence(id, namespace) }),
+      unmade: async ({ namespace }, uid) => { await deps.pullSecrets?.forget({ namespace, uid }); },
     });
     this.#notes = deps.events && new SandboxNotes({ events: deps.events, clock: deps.clock, leads: (shard) => this.#leading.leads(shard) });
   }

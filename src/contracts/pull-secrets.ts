@@ -15,6 +15,6 @@ export interface PullSecrets {
    * owner's record, so that nothing starts without; `keep` again, once the record is there, ties them to its life.
    */
   keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void>;
-  /** Of one that was never made, or has none any more. May be repeated. */
-  forget(owner: PullSecretOwner): Promise<void>;
+  /** Of one that was never made, is no more, or has none any more. May be repeated. */
+  forget(owner: Pick<PullSecretOwner, 'namespace' | 'uid'>): Promise<void>;
 }

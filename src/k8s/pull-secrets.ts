@@ -27,7 +27,7 @@ export class PodPullSecrets implements PullSecrets {
     }
   }
 
-  async forget(owner: PullSecretOwner): Promise<void> {
+  async forget(owner: Pick<PullSecretOwner, 'namespace' | 'uid'>): Promise<void> {
     try {
       await this.#api.remove(secretPath(owner));
     } catch (error) {
@@ -53,7 +53,7 @@ const OWNERS = {
 } as const;
 
 const secretsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
-const secretPath = ({ namespace, uid }: PullSecretOwner): string => `${secretsPath(namespace)}/${pullSecretNameOf(uid)}`;
+const secretPath = ({ namespace, uid }: Pick<PullSecretOwner, 'namespace' | 'uid'>): string => `${secretsPath(namespace)}/${pullSecretNameOf(uid)}`;
 
 const secretOf = ({ kind, namespace, name, uid }: PullSecretOwner, registries: readonly RegistryCredentials[], ownerUid: string | undefined): object => ({
   apiVersion: 'v1',

@@ -30,7 +30,7 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
   const secretOwner: PullSecretOwner = { kind: 'pool', namespace: draft.owner.namespace, name: draft.name, uid: draft.uid };
   const record = await makePool(deps, draft, registries.length === 0 ? NOTHING : {
     prepare: () => deps.pullSecrets.keep(secretOwner, registries),
-    undo: () => deps.pullSecrets.forget(secretOwner).catch(() => undefined),
+    undo: () => deps.pullSecrets.forget(secretOwner),
   });
   if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwner, registries));
   return poolViewOf(deps.supervisor, record);

@@ -33,16 +33,14 @@ export const makePool = async (deps: MakePoolDeps, draft: PoolDraft, { prepare, 
   deps.supervisor.settleLater(draft.owner);
   await reserve(deps, draft);
   try {
-    await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since });
     await prepare();
+    await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since }); // right before the write, however long that took
     const record = await deps.pools.create(draft);
     deps.supervisor.pools.add(record);
     return record;
   } catch (error) {
-    if (!(error instanceof OutcomeUnknown)) {
-      await undo();
-      await release(deps, draft);
-    }
+    // What can't be undone is undone when the reservation is settled.
+    if (!(error instanceof OutcomeUnknown) && await undo().then(() => true, () => false)) await release(deps, draft);
     throw error instanceof RecordExists ? poolAlreadyExists() : error;
   }
 };

@@ -12,7 +12,7 @@ import { TestClock } from '../support/test-clock.ts';
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 
 describe('settling usage', () => {
-  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number> } = {}) => {
+  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number>; readonly unmade?: (poolUid: string) => Promise<void> } = {}) => {
     const clock = new TestClock();
     const open = new Map<string, Reservation[]>();
     const settled: string[] = [];
@@ -32,6 +32,7 @@ describe('settling usage', () => {
         if (amount === undefined) throw new Error('out of reach');
         return amount;
       },
+      unmade: async (_tenant, poolUid) => { await options.unmade?.(poolUid); },
     });
     settling.start();
     const round = async (): Promise<void> => {
@@ -63,6 +64,27 @@ describe('settling usage', () => {
     await round();
 
     expect(settled.slice(1)).to.deep.equal(['alice sandboxes a 1 0']);
+  });
+
+  it('has what was written for a pool go before its reservation does, where the pool was never made', async () => {
+    const unmade: string[] = [];
+    let outOfReach = true;
+    const { open, settled, round } = aSettling({
+      recorded: { made: 1, cut: 0, claim: 0 },
+      unmade: async (poolUid) => {
+        unmade.push(poolUid);
+        if (outOfReach) throw new Error('out of reach');
+      },
+    });
+    open.set('alice pools', [{ name: 'made', version: '1' }, { name: 'cut', version: '2' }]);
+    open.set('alice sandboxes', [{ name: 'claim', version: '3' }]);
+    await round();
+    expect([unmade, settled]).to.deep.equal([['cut'], ['alice sandboxes claim 3 0', 'alice pools made 1 1']]);
+    outOfReach = false;
+
+    await round();
+
+    expect([unmade, settled.slice(2)]).to.deep.equal([['cut', 'cut'], ['alice pools cut 2 0']]);
   });
 
   it('goes through all that there are', async () => {

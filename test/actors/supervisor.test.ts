@@ -180,6 +180,17 @@ describe('the supervisor', () => {
     expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
   });
 
+  it('has the registry passwords of a pool go with it, whether anything else would remove them or not', async () => {
+    const forgotten: unknown[] = [];
+    const { supervisor, pool, pools } = await aSupervisor({
+      pool: { replicas: 0, source: { overrides: { imagePullSecretConfigured: true } } }, pullSecrets: { forget: async (owner) => { forgotten.push(owner); } },
+    });
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
+
+    await eventually(() => pools.records.size === 0 && forgotten.length > 0, 'gone');
+    expect(forgotten).to.deep.equal([{ namespace: pool.owner.namespace, uid: pool.uid }]);
+  });
+
   for (const read of ['freshen', 'lookUp'] as const) {
     it(`keeps a pool that was made while its name was looked for in vain (${read})`, async () => {
       const { supervisor, pools } = await aSupervisor();

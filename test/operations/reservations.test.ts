@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { Coordination, QuotaEntry } from '../../src/contracts/coordination.ts';
+import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
+import type { RegistryCredentials } from '../../src/model/pool-source.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -22,6 +24,8 @@ import { TestClock } from '../support/test-clock.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
+const PASSWORDS = { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] };
+
 describe('a reservation', () => {
   it('is asked for again before a write that comes more than a second after it', async () => {
     const clock = new TestClock();
@@ -43,7 +47,7 @@ describe('a reservation', () => {
 
   describe('of a pool', () => {
     /** A coordination that takes so long, and then may have forgotten. */
-    const aWorld = async (takesMs: number) => {
+    const aWorld = async (takesMs: number, pullSecrets: PullSecrets = noPullSecrets) => {
       const world = await aSupervisor({ pool: { replicas: 1 } });
       const reserved: string[] = [];
       const released: string[] = [];
@@ -61,11 +65,11 @@ describe('a reservation', () => {
       const document = SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }] } });
       templates.learn({ kind: 'put', record: { name: 't', revision: '1', version: '1', createdAt: 1, document } });
       const quotaLimits = limitsOf({ pools: 10, replicas: 10 });
-      const deps = { ...world, coordination, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets: noPullSecrets, background: () => undefined, envs: noEnvs(world.clock) };
+      const deps = { ...world, coordination, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets, background: () => undefined, envs: noEnvs(world.clock) };
       const create = createPool({ ...deps, newUid: () => 'u1', quotaLimits });
       return {
         ...world, reserved, released,
-        create: () => create(alice, { name: 'more', source: { templateName: 't' }, replicas: 3, labels: {}, annotations: {} }),
+        create: (passwords: { readonly registries?: readonly RegistryCredentials[] } = {}) => create(alice, { name: 'more', source: { templateName: 't' }, replicas: 3, labels: {}, annotations: {}, ...passwords }),
         update: (replicas: number) => updatePool({ ...deps, quotaLimits })(alice, 'default', { replicas }),
       };
     };
@@ -76,6 +80,23 @@ describe('a reservation', () => {
       expect(codeOf(await rejection(create()))).to.equal('UNAVAILABLE');
       expect(pools.records.has('u1')).to.equal(false);
       expect(released).to.deep.equal(['pools', 'replicas']);
+    });
+
+    it('is asked for after the passwords were kept, however long that took', async () => {
+      let waited = (): void => undefined;
+      const { create, pools, clock } = await aWorld(1, { ...noPullSecrets, keep: async () => { waited(); } });
+      waited = () => { clock.advance(5_000); };
+
+      expect(codeOf(await rejection(create(PASSWORDS)))).to.equal('UNAVAILABLE');
+      expect(pools.records.has('u1')).to.equal(false);
+    });
+
+    it('stays where passwords could not be taken back: they go when it is settled', async () => {
+      const { create, pools, released } = await aWorld(1, { ...noPullSecrets, forget: async () => { throw new Error('out of reach'); } });
+      pools.create = async () => { throw new Refusal('UNAVAILABLE', 'out of reach'); };
+
+      expect(codeOf(await rejection(create(PASSWORDS)))).to.equal('UNAVAILABLE');
+      expect(released).to.deep.equal([]);
     });
 
     it('that was lost meanwhile changes no pool', async () => {

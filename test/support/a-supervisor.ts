@@ -3,6 +3,7 @@ import type { Alongside } from '../../src/actors/alongside.ts';
 import { EventFeed } from '../../src/actors/event-feed.ts';
 import { Supervisor } from '../../src/actors/supervisor.ts';
 import type { Metrics } from '../../src/contracts/metrics.ts';
+import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
 import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
@@ -30,7 +31,7 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
 });
 
 /** A supervisor over a working driver without processes, with a clock that a test moves. */
-export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver; readonly metrics?: Metrics; readonly alongside?: Alongside } = {}) => {
+export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver; readonly metrics?: Metrics; readonly alongside?: Alongside; readonly pullSecrets?: Pick<PullSecrets, 'forget'> } = {}) => {
   const clock = new TestClock();
   const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
   const pools = new MemoryPools();
@@ -38,7 +39,7 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7(), ...(options.metrics ? { metrics: options.metrics } : {}), ...(options.alongside ? { alongside: options.alongside } : {}) });
+  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7(), ...(options.metrics ? { metrics: options.metrics } : {}), ...(options.alongside ? { alongside: options.alongside } : {}), ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}) });
   await supervisor.start();
   const unsettled = new UnsettledRequests();
   const claim = claimSandbox({ supervisor, coordination, clock, unsettled, ...(options.metrics ? { metrics: options.metrics } : {}), quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }), background: (_name, work) => { void work; } });

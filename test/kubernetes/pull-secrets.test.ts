@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { type RedisServer, startRedis } from '../../local-cluster/redis-server.ts';
+import { Replicas } from '../../local-cluster/replicas.ts';
+import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
+import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+const TEMPLATE = { containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', resources: { limits: { cpu: '100m', memory: '64Mi' } } }] };
+const UNMADE = '019a0000-0000-7000-8000-000000000001';
+
+describe('registry passwords of a pool', function () {
+  this.timeout(240_000);
+  const controlPlane = onTheControlPlane();
+  let redis: RedisServer;
+  let replicas: Replicas;
+  let tenant: HttpClient;
+  let namespace: string;
+
+  before(async () => {
+    redis = await startRedis();
+    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, count: 1 });
+    const key = await replicas.tenant('white', 'wim');
+    tenant = new HttpClient(replicas.replica(0).port, key);
+    namespace = replicas.namespaceOf('white');
+    await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'standing', template: TEMPLATE, replicas: 0 }));
+  });
+  after(async () => {
+    tenant?.close();
+    await replicas?.stop();
+    await redis?.stop();
+  });
+
+  /** As a replica leaves it that dies before it has tied the Secret to the pool's object. */
+  const leave = async (poolUid: string): Promise<string> => {
+    const name = `sandpool-pull-${poolUid}`;
+    await controlPlane().apply([{
+      apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels: { [POOL_LABEL]: poolUid } },
+      type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+    }]);
+    return name;
+  };
+  const secrets = async (): Promise<string> => await controlPlane().kubectl('get', 'secrets', '-n', namespace, '-o', 'name');
+
+  it('go where the replica died that was about to make the pool', async () => {
+    const owner = { namespace, team: 'white', user: 'wim' };
+    const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died' });
+    await known(() => died.coordination.used(owner));
+    expect(await died.coordination.reserve(owner, 'pools', { name: UNMADE, amount: 1, limit: 10 })).to.equal(true);
+    await died.stop();
+    const name = await leave(UNMADE);
+
+    await eventually(async () => !(await secrets()).includes(name), 'the Secret is gone', 180_000);
+  });
+
+  it('go with a pool to whose object they were never tied', async () => {
+    await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'untied', template: TEMPLATE, replicas: 0, overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] } } }));
+    const uid = JSON.parse(await controlPlane().kubectl('get', 'sbp', 'untied', '-n', namespace, '-o', 'json')).resolved.uid as string;
+    const owned = async (): Promise<boolean> => (await controlPlane().kubectl('get', 'secret', `sandpool-pull-${uid}`, '-n', namespace, '-o', 'jsonpath={.metadata.ownerReferences}')) !== '';
+    await eventually(owned, 'it was tied');
+    const name = `sandpool-pull-${uid}`;
+    await controlPlane().kubectl('patch', 'secret', name, '-n', namespace, '--type=json', '-p', '[{"op":"remove","path":"/metadata/ownerReferences"}]');
+
+    await tenant.delete('/sandboxpools/untied?force=true');
+    await eventually(async () => !(await secrets()).includes(name), 'the Secret is gone', 60_000);
+  });
+});
