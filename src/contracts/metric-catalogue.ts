@@ -10,15 +10,20 @@ export interface MetricSpec {
   readonly most: number;
   /** Upper bounds in seconds, of a histogram. */
   readonly buckets?: readonly number[];
+  /** Values of its only label that are told from the start, as 0: else the first of them would be no increase to whoever watches. */
+  readonly known?: readonly string[];
 }
 
 const counter = <const L extends readonly string[]>(help: string, labels: L, most = 40) => ({ kind: 'counter', help, labels, most } as const);
+const counterOf = <const L extends readonly [string], const K extends readonly string[]>(help: string, labels: L, { known, most }: { readonly known: K; readonly most: number }) =>
+  ({ kind: 'counter', help, labels, known, most } as const);
 const gauge = <const L extends readonly string[]>(help: string, labels: L, most = 40) => ({ kind: 'gauge', help, labels, most } as const);
 const histogram = <const L extends readonly string[]>(help: string, labels: L, { buckets, most = 40 }: { readonly buckets: readonly number[]; readonly most?: number }) =>
   ({ kind: 'histogram', help, labels, buckets, most } as const);
 
 const CLAIM_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30, 300];
-const CALL_SECONDS = [0.001, 0.01, 0.1, 1, 5];
+/** With the bound of SandpoolStoreSlow, between whose neighbours a quantile would be a guess. */
+const CALL_SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 5];
 const REQUEST_SECONDS = [0.01, 0.1, 1, 5, 30];
 const START_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const LATE_SECONDS = [0.01, 0.1, 1, 5, 30, 300];
@@ -28,7 +33,8 @@ export const METRICS = {
   sandpool_ready: gauge('1 where GET /readyz answers 200, else 0.', []),
   sandpool_readiness_warnings: gauge('What works but gives less than it should: the warnings of GET /readyz.', []),
 
-  sandpool_claims_total: counter('Claims by how they ended: claimed, exhausted (none was idle), quota, refused (another 4xx), unavailable (503), gone (its client left), failed.', ['result'], 8),
+  sandpool_claims_total: counterOf('Claims by how they ended: claimed, exhausted (none was idle), quota, refused (another 4xx), unavailable (503), gone (its client left), failed.', ['result'],
+    { known: ['claimed', 'exhausted', 'quota', 'refused', 'unavailable', 'gone', 'failed'], most: 8 }),
   sandpool_claim_seconds: histogram('How long claims took, waiting included, by how they ended.', ['result'], { buckets: CLAIM_SECONDS, most: 8 }),
   sandpool_claim_step_seconds: histogram('How long each step of a claim took: find (the pool and an idle instance), wait (for one, in line), admit (its turn and quota), write (the conditional update of the record).', ['step'], { buckets: CLAIM_SECONDS, most: 4 }),
   sandpool_claims_waiting: gauge('Claims that wait for an instance on this replica.', []),
@@ -39,7 +45,7 @@ export const METRICS = {
   sandpool_pool_instances: gauge('Instances of a pool by state. The 50 pools with the most replicas; all others together as "(others)".', ['pool_namespace', 'pool', 'state'], 160),
   sandpool_pool_replicas: gauge('Replicas that a pool asks for; the same pools.', ['pool_namespace', 'pool'], 60),
   sandpool_start_seconds: histogram('From the order of an instance until it was ready to claim.', [], { buckets: START_SECONDS }),
-  sandpool_start_failures_total: counter('Starts that failed: refused (by what starts it), died (before it was ready), timeout. Not counted: deferred for want of a place.', ['cause'], 4),
+  sandpool_start_failures_total: counterOf('Starts that failed: refused (by what starts it), died (before it was ready), timeout. Not counted: deferred for want of a place.', ['cause'], { known: ['refused', 'died', 'timeout'], most: 4 }),
   sandpool_starts_deferred_total: counter('Starts that were put off for want of a place, which is not their fault.', []),
 
   sandpool_transitions_total: counter('Moves of state machines into a state.', ['kind', 'state'], 60),

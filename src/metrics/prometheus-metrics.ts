@@ -48,7 +48,7 @@ export class PrometheusMetrics implements Metrics {
 
   #bounded(name: string, labels: Labels): Labels { return this.#bounds.get(name)?.of(labels) ?? labels; }
 
-  #addCounter(name: string, { help, labels }: MetricSpec): void {
+  #addCounter(name: string, { help, labels, known = [] }: MetricSpec): void {
     const readAnew = (metric: Counter): void => {
       const readers = this.#readers.get(name);
       if (!readers) return;
@@ -57,6 +57,7 @@ export class PrometheusMetrics implements Metrics {
     };
     const metric: Counter = new Counter({ name, help, labelNames: [...labels], registers: [this.#registry], collect() { readAnew(this); } });
     this.#counters.set(name, metric);
+    for (const value of known) for (const label of labels) metric.inc(this.#bounded(name, { [label]: value }), 0);
   }
 
   #addGauge(name: string, { help, labels }: MetricSpec): void {

@@ -1,3 +1,4 @@
+import type { METRICS } from '../contracts/metric-catalogue.ts';
 import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import type { TellStep } from '../contracts/tracing.ts';
 import { Refusal } from '../model/refusals.ts';
@@ -35,7 +36,7 @@ export const measuredClaims = (claim: Operations['claimSandbox'], metrics: Metri
   }
 };
 
-type ClaimResult = 'claimed' | 'exhausted' | 'quota' | 'refused' | 'unavailable' | 'gone' | 'failed';
+type ClaimResult = (typeof METRICS)['sandpool_claims_total']['known'][number];
 
 const resultOf = (error: unknown, signal: AbortSignal | undefined): ClaimResult => {
   if (signal?.aborted && error === signal.reason) return 'gone';

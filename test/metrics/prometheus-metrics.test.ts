@@ -16,6 +16,13 @@ describe('PrometheusMetrics', () => {
     expect(series.value('sandpool_claims_total', { result: 'quota' })).to.equal(1);
   });
 
+  it('tells how a claim or a start can end before the first does, so that the first is an increase', async () => {
+    const series = seriesOf(await new PrometheusMetrics().text());
+
+    for (const result of ['claimed', 'exhausted', 'quota', 'refused', 'unavailable', 'gone', 'failed']) expect(series.value('sandpool_claims_total', { result }), result).to.equal(0);
+    for (const cause of ['refused', 'died', 'timeout']) expect(series.value('sandpool_start_failures_total', { cause }), cause).to.equal(0);
+  });
+
   it('sorts what is observed into buckets', async () => {
     const metrics = new PrometheusMetrics();
 
@@ -52,13 +59,13 @@ describe('PrometheusMetrics', () => {
 
   it('counts under other what would be one series too many', async () => {
     const metrics = new PrometheusMetrics();
-    const { most } = METRICS.sandpool_claims_total;
+    const { most } = METRICS.sandpool_conflicts_total;
 
-    for (let i = 0; i < most + 5; i++) metrics.count('sandpool_claims_total', { result: `r${i}` });
+    for (let i = 0; i < most + 5; i++) metrics.count('sandpool_conflicts_total', { operation: `r${i}` });
 
     const series = seriesOf(await metrics.text());
-    expect(series.named('sandpool_claims_total')).to.have.length(most + 1);
-    expect(series.value('sandpool_claims_total', { result: 'other' })).to.equal(5);
+    expect(series.named('sandpool_conflicts_total')).to.have.length(most + 1);
+    expect(series.value('sandpool_conflicts_total', { operation: 'other' })).to.equal(5);
   });
 
   it('writes a label in full, whatever stands in it', async () => {
