@@ -4,34 +4,43 @@ import { join } from 'node:path';
 import { auditFiles } from '../../src/audit/audit-folder.ts';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { seriesOf } from '../support/exposition.ts';
+import { AlertWatch } from '../support/prometheus/alert-watch.ts';
 
-describe('what the alert about the audit looks at, on a real daemon', function () {
+/** As alert-drills.test.ts, for what needs an audit of its own. */
+describe('the alert about the audit, on a real daemon', function () {
   this.timeout(300_000);
   let daemon: DaemonUnderTest;
+  let watch: AlertWatch;
   const value = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> => seriesOf(await daemon.metrics()).value(name, labels) ?? Number.NaN;
   const folder = (): string => join(daemon.dataDir, 'audit');
 
-  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--audit-file-bytes', '65536']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--audit-file-bytes', '65536']);
+    watch = new AlertWatch({ a: () => daemon.metrics() });
+  });
+  beforeEach(() => watch.anHourLater());
   after(() => daemon.dispose());
 
   it('SandpoolAuditLost: a folder that is gone, and comes again', async () => {
     const client = daemon.client();
-    expect(await value('sandpool_audit_unwritable_seconds')).to.equal(0);
+    expect(await watch.look('SandpoolAuditLost')).to.equal(false);
 
     renameSync(folder(), `${folder()}-away`);
     await within(120_000, 'it shows', async () => {
       await Promise.all(Array.from({ length: 50 }, () => client.post('/sandboxes', { poolName: 'nowhere' }))); // until a file is full
       return (await value('sandpool_audit_unwritable_seconds')) > 0 && (await value('sandpool_audit_waiting_lines')) > 0 || undefined;
     });
+    await watch.fires('SandpoolAuditLost', 120_000);
     renameSync(`${folder()}-away`, folder());
 
+    await watch.clears('SandpoolAuditLost');
     await within(60_000, 'it goes', async () => (await value('sandpool_audit_unwritable_seconds')) === 0 && (await value('sandpool_audit_waiting_lines')) === 0 || undefined);
     expect(await value('sandpool_audit_lines_total', { outcome: 'lost' })).to.equal(0);
     expect((await daemon.cli(['audit', 'verify'])).code).to.equal(0);
   });
 
   it('SandpoolAuditLost: lines that are gone when the daemon comes again', async () => {
-    expect(await value('sandpool_audit_lines_total', { outcome: 'missing' })).to.equal(0);
+    expect(await watch.look('SandpoolAuditLost')).to.equal(false);
     for (let writes = 0; writes < 5; writes += 1) await daemon.client().post('/sandboxes', { poolName: 'nowhere' });
     expect(await daemon.stop()).to.equal(0);
     const last = auditFiles(folder()).at(-1) ?? '';
@@ -39,9 +48,12 @@ describe('what the alert about the audit looks at, on a real daemon', function (
 
     await daemon.start();
     expect(await value('sandpool_audit_lines_total', { outcome: 'missing' })).to.equal(2);
+    await watch.fires('SandpoolAuditLost');
 
     await daemon.stop();
     await daemon.start();
+    await watch.anHourLater();
+    await watch.clears('SandpoolAuditLost');
     expect(await value('sandpool_audit_lines_total', { outcome: 'missing' })).to.equal(0);
   });
 });

@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
 import { dashboard, dashboardIsFresh } from '../../script/dashboard.ts';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
-
-interface Rule { readonly alert: string; readonly expr: string; readonly labels: { readonly severity: string }; readonly annotations: Readonly<Record<string, string>> }
+import { alertRules } from '../support/prometheus/alert-rules.ts';
 
 const textOf = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
-const RULES = (parse(textOf('deploy/prometheus/alerts.yaml')) as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap(({ rules }) => rules);
+const RULES = alertRules();
+const DRILLS = ['e2e/alert-drills.test.ts', 'e2e/alert-drills-audit.test.ts', 'e2e/alert-drills-broken-build.test.ts', 'kubernetes/alert-drills.test.ts'];
 const panels = (JSON.parse(dashboard()) as { panels: readonly { id: number; type: string; gridPos: { x: number; y: number; w: number; h: number }; targets?: readonly { expr: string }[] }[] }).panels;
 
 /** Names of metrics in an expression, and the labels that each is asked for. */
@@ -76,5 +75,17 @@ describe('dashboard and alert rules', () => {
     const cases = textOf('deploy/prometheus/alerts.test.yaml');
 
     expect(RULES.filter(({ alert }) => !cases.includes(`alertname="${alert}"`))).to.deep.equal([]);
+  });
+
+  it('have a drill each that makes it fire and clear on a real daemon, and a row of docs/drills.md', () => {
+    const code = DRILLS.map((path) => textOf(`test/${path}`)).join('\n');
+    const titles = [...code.matchAll(/^  it\('([^:']+):/gm)].map(([, named = '']) => named).join(' ');
+    const lacking = RULES.flatMap(({ alert }) => [
+      ...(new RegExp(`\\b${alert}\\b`).test(titles) ? [] : [`${alert}: no drill is named after it`]),
+      ...(new RegExp(`'${alert}'`).test(code) ? [] : [`${alert}: no drill asks for it`]),
+      ...(new RegExp(`^\\| ${alert} \\|`, 'm').test(textOf('docs/drills.md')) ? [] : [`${alert}: docs/drills.md has no row of it`]),
+    ]);
+
+    expect(lacking).to.deep.equal([]);
   });
 });

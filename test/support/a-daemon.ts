@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts';
 import { HttpClient } from './http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const READY_DEADLINE_MS = 15_000;
+const READY_DEADLINE_MS = 60_000;
 /** The default pool keeps its size, unless a test says otherwise. */
 const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
 /** As a newcomer starts it: an env sizes the default pool. */
@@ -32,17 +32,19 @@ export interface DaemonRun {
 export class DaemonUnderTest {
   readonly dataDir: string;
   readonly #flags: readonly string[];
+  readonly #root: string;
   #run: DaemonRun | undefined;
   readonly #clients: HttpClient[] = [];
 
-  private constructor(flags: readonly string[], folder: string) {
+  private constructor(flags: readonly string[], folder: string, root: string) {
     this.#flags = flags;
     this.dataDir = folder;
+    this.#root = root;
   }
 
-  /** On a new folder of its own, or on the one that is given. */
-  static async start(flags: readonly string[] = [], folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-'))): Promise<DaemonUnderTest> {
-    const daemon = new DaemonUnderTest(flags, folder);
+  /** On a new folder of its own, or on the one that is given; from this build, or from another one's folder. */
+  static async start(flags: readonly string[] = [], folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')), root = ROOT): Promise<DaemonUnderTest> {
+    const daemon = new DaemonUnderTest(flags, folder, root);
     try {
       await daemon.start();
     } catch (error) {
@@ -75,8 +77,8 @@ export class DaemonUnderTest {
   }
 
   async start(more: readonly string[] = []): Promise<DaemonRun> {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', '--metrics-listen', '127.0.0.1:0', ...FLAGS, ...this.#flags, ...more], {
-      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'],
+    const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', '--metrics-listen', '127.0.0.1:0', ...FLAGS, ...this.#flags, ...more], {
+      cwd: this.#root, stdio: ['ignore', 'pipe', 'pipe'],
     });
     let out = '';
     let err = '';
@@ -115,8 +117,8 @@ export class DaemonUnderTest {
 
   /** Runs the command line against this daemon's folder. */
   async cli(args: readonly string[]): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], {
-      cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
+    const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), ...args], {
+      cwd: this.#root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
     });
     let stdout = '';
     let stderr = '';

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { renameSync } from 'node:fs';
+import { aBuild, type Build } from '../support/a-build.ts';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { eventually } from '../support/eventually.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { spawnerPid } from '../support/kill-rounds.ts';
+import { claim, stocked } from '../support/on-a-daemon.ts';
+import { AlertWatch } from '../support/prometheus/alert-watch.ts';
+
+const PLANTED_SECONDS = 86_399;
+
+/**
+ * What a whole build never shows. Its launcher can be taken away. No state machine throws that we know of, so one is made to: a
+ * sandbox's, when it learns of an idle timeout of just so many seconds.
+ */
+describe('alerts on a real daemon whose build is broken', function () {
+  this.timeout(180_000);
+  let build: Build;
+  let daemon: DaemonUnderTest;
+  let client: HttpClient;
+  let watch: AlertWatch;
+
+  before(async () => {
+    build = aBuild({
+      file: 'dist/machines/sandbox-setup.js',
+      from: 'keepRecord: assign(({ context, event }) =>',
+      to: `keepRecord: assign(({ context, event }) => event.type === 'AMENDED' && event.record.claim.idleTimeoutMs === ${PLANTED_SECONDS * 1_000} ? (() => { throw new Error('planted by a drill'); })() :`,
+    });
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2'], undefined, build.root);
+    client = daemon.client();
+    await stocked(client, 2);
+    watch = new AlertWatch({ a: () => daemon.metrics() });
+  });
+
+  beforeEach(() => watch.anHourLater());
+
+  after(async () => {
+    await daemon?.dispose();
+    build.remove();
+  });
+
+  it('SandpoolMachineThrew: a state machine that throws once, and then none', async () => {
+    const id = await claim(client);
+    expect(await watch.look('SandpoolMachineThrew')).to.equal(false);
+
+    await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
+    await watch.fires('SandpoolMachineThrew');
+    expect(daemon.run.stderr()).to.contain('planted by a drill');
+    await within(10_000, 'it is there again', async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined);
+
+    await watch.anHourLater();
+    expect((await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 600 })).status).to.equal(200);
+    await watch.clears('SandpoolMachineThrew');
+  });
+
+  it('SandpoolNotReady, SandpoolNoneReady and SandpoolRequestsFail: a launcher that is gone, and is there again', async () => {
+    const id = await claim(client);
+    const alerts = ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolRequestsFail'];
+    expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
+    for (const alert of alerts) expect(await watch.look(alert), alert).to.equal(false);
+
+    renameSync(build.launcher, `${build.launcher}.away`);
+    try {
+      process.kill(await within(10_000, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+      await watch.fires('SandpoolNotReady');
+      await watch.fires('SandpoolNoneReady');
+      expect((await client.get('/readyz')).status).to.equal(503);
+      await eventually(async () => {
+        expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(503);
+        return await watch.look('SandpoolRequestsFail');
+      }, 'SandpoolRequestsFail fires', 90_000);
+    } finally {
+      renameSync(`${build.launcher}.away`, build.launcher);
+    }
+    await watch.clears('SandpoolNotReady');
+    await watch.clears('SandpoolNoneReady');
+
+    await watch.anHourLater();
+    expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
+    await watch.clears('SandpoolRequestsFail');
+  });
+});
