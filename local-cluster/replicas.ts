@@ -33,6 +33,8 @@ export interface ReplicasOptions {
 /** What one replica is given for itself; for links with faults, and for a clock of its own. */
 export interface ReplicaOwn {
   readonly env?: Readonly<Record<string, string>>;
+  /** Another build's folder; this one's unless told. */
+  readonly root?: string;
 }
 
 /** One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port. */
@@ -63,8 +65,9 @@ export class Replica {
 
   /** Resolves once it is ready; rejects with what it said where it is not in time. */
   async start(own: ReplicaOwn = {}): Promise<void> {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), 'serve', '--config', join(ROOT, 'config/kubernetes.yaml')], {
-      cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
+    const { root = ROOT } = own;
+    const child = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'serve', '--config', join(root, 'config/kubernetes.yaml')], {
+      cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: process.env['PATH'] ?? '', HOME: this.#folder, SANDPOOL_DATA_DIR: this.#folder, SANDPOOL_REPLICA: this.name,
         SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`, SANDPOOL_METRICS_LISTEN: '127.0.0.1:0', SANDPOOL_LOG_LEVEL: 'info', SANDPOOL_SHUTDOWN_DELAY: '0s', ...this.#env, ...own.env, ...markOf(this.#folder),

@@ -1,8 +1,8 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
-import { FaultProxy } from '../fault-proxy.ts';
+import type { FaultProxy } from '../fault-proxy.ts';
 import { HttpClient } from '../http-client.ts';
+import { aReplicaLink, type ReplicaLink } from '../replica-link.ts';
 import { startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
 import { aPodTemplate, type Replica, Replicas } from '../../../local-cluster/replicas.ts';
 import { watchedFolder } from '../../../local-cluster/watched-folder.ts';
@@ -96,22 +96,16 @@ export class Arena {
   }
 }
 
-interface Link extends Pick<Contender, 'toApi' | 'toRedis' | 'clock'> { readonly env: Readonly<Record<string, string>> }
+interface Link extends Pick<Contender, 'toApi' | 'toRedis' | 'clock'>, Pick<ReplicaLink, 'env'> {}
 
 /** A replica's own way to the API server and to Redis, and its own wall clock. */
 const linkOf = async (n: number, { controlPlane, redis, folder }: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly folder: string }): Promise<Link> => {
-  const toApi = new FaultProxy(placeOf(controlPlane.server));
-  const toRedis = new FaultProxy(placeOf(redis.settings.urls[0] ?? ''));
-  const [apiPort, redisPort] = [await toApi.start(), await toRedis.start()];
-  const kubeconfig = join(folder, `replica-${n}.kubeconfig`);
-  writeFileSync(kubeconfig, readFileSync(controlPlane.kubeconfig('sandpool'), 'utf8').replaceAll(controlPlane.server, `https://127.0.0.1:${apiPort}`), { mode: 0o600 });
+  const link = await aReplicaLink(`replica-${n}`, { cluster: controlPlane, redis, folder });
   const clock = new FakeClock();
-  return { toApi, toRedis, clock, env: { SANDPOOL_KUBERNETES_KUBECONFIG: kubeconfig, SANDPOOL_REDIS_URLS: `redis://127.0.0.1:${redisPort}`, ...clock.env } };
+  return { ...link, clock, env: { ...link.env, ...clock.env } };
 };
 
 const endLink = async ({ toApi, toRedis, clock }: Pick<Contender, 'toApi' | 'toRedis' | 'clock'>): Promise<void> => {
   await Promise.all([toApi.stop(), toRedis.stop()]);
   clock.remove();
 };
-
-const placeOf = (url: string): { readonly host: string; readonly port: number } => ({ host: '127.0.0.1', port: Number(new URL(url).port) });

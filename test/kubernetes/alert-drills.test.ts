@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import { rmSync } from 'node:fs';
+import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
+import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
+import { watchedFolder } from '../../local-cluster/watched-folder.ts';
+import { version } from '../../src/version.ts';
+import { aBuild, type Build } from '../support/a-build.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { AlertWatch } from '../support/prometheus/alert-watch.ts';
+import { aReplicaLink, type ReplicaLink } from '../support/replica-link.ts';
+import { RollingPool } from '../support/rolling-pool.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+const POOL = 6;
+
+/** What is provoked here makes the rule's own expression hold, and hold no longer. For how long it must is for promtool. */
+describe('alerts on real replicas', function () {
+  this.timeout(300_000);
+  const controlPlane = onTheControlPlane();
+  let folder: string | undefined;
+  let redis: RedisServer;
+  let links: readonly ReplicaLink[] = [];
+  let replicas: Replicas;
+  let client: HttpClient;
+  let watch: AlertWatch;
+  let next: Build | undefined;
+
+  const metricsOf = async (replica: number): Promise<string> => await (await fetch(replicas.replica(replica).metricsAddress)).text();
+  const link = (replica: number): ReplicaLink => {
+    const found = links[replica];
+    if (!found) throw new Error(`replica ${replica} has no link`);
+    return found;
+  };
+  /** Claims by the first replica, whatever comes of it, and ends what it got; answers the status. */
+  const claimed = async (): Promise<number> => {
+    const { status, json } = await client.post('/sandboxes', { poolName: 'drilled' });
+    const id = json.sandbox?.['sandboxId'];
+    if (id !== undefined) await client.delete(`/sandboxes/${id}`);
+    return status;
+  };
+  /** Has work done well, as if an hour had passed since what was before, until none of these hold any more. */
+  const clearsWithWork = async (...alerts: readonly string[]): Promise<void> => {
+    await eventually(async () => {
+      await watch.anHourLater();
+      if (await claimed() !== 201) return false;
+      for (const alert of alerts) if (await watch.look(alert)) return false;
+      return true;
+    }, `${alerts.join(', ')} clear`, 120_000);
+  };
+  /** Claims again and again until all of these hold. */
+  const fireUnderWork = async (...alerts: readonly string[]): Promise<void> => {
+    const missing = new Set(alerts);
+    await eventually(async () => {
+      await claimed();
+      for (const alert of [...missing]) if (await watch.look(alert)) missing.delete(alert);
+      return missing.size === 0;
+    }, `${alerts.join(', ')} fire`, 120_000);
+  };
+
+  before(async () => {
+    const kubeconfigs = watchedFolder('links');
+    folder = kubeconfigs;
+    redis = await startRedis();
+    links = await Promise.all([0, 1].map((n) => aReplicaLink(`replica-${n}`, { cluster: controlPlane(), redis, folder: kubeconfigs })));
+    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, count: 2, own: (n) => ({ env: link(n).env }) });
+    const tenant = await replicas.tenant('amber', 'ann');
+    await controlPlane().apply(aPodTemplate('drill-pod'));
+    client = new HttpClient(replicas.replica(0).port, tenant);
+    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'drilled', templateName: 'drill-pod', replicas: POOL }));
+    await new RollingPool(client, 'drilled').until('it is full', ({ idleReplicas }) => idleReplicas === POOL);
+    watch = new AlertWatch({ a: () => metricsOf(0), b: () => metricsOf(1) });
+    await watch.clears('SandpoolShardsWithoutLeader');
+    await untilAnswered(201, async () => await client.post('/sandboxes', { poolName: 'drilled' }));
+  });
+
+  beforeEach(() => watch.anHourLater());
+
+  after(async () => {
+    client?.close();
+    for (const { toApi } of links) Object.assign(toApi, { state: 'pass', delayMs: 0 });
+    await replicas?.stop();
+    await Promise.all(links.map((one) => one.stop()));
+    await redis?.stop();
+    next?.remove();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('SandpoolStoreFails, SandpoolClaimsFail, SandpoolRequestsFail and SandpoolShardsWithoutLeader: Redis dies, and comes back', async () => {
+    const alerts = ['SandpoolStoreFails', 'SandpoolClaimsFail', 'SandpoolRequestsFail'];
+    await clearsWithWork(...alerts, 'SandpoolShardsWithoutLeader');
+
+    await redis.kill();
+    try {
+      await fireUnderWork(...alerts, 'SandpoolShardsWithoutLeader');
+    } finally {
+      await redis.restart();
+    }
+    await watch.clears('SandpoolShardsWithoutLeader', 120_000);
+    await clearsWithWork(...alerts);
+  });
+
+  it('SandpoolStoreSlow and SandpoolClaimsSlow: every byte to and from the API server is late, and then none', async () => {
+    await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
+
+    link(0).toApi.delayMs = 700;
+    await fireUnderWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
+
+    link(0).toApi.delayMs = 0;
+    await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
+  });
+
+  it('SandpoolNotReady, SandpoolNoneReady and SandpoolMirrorStale: one replica hears nothing of the API server, then neither does, and then both do', async () => {
+    for (const alert of ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolMirrorStale']) await watch.clears(alert);
+
+    link(1).toApi.state = 'hold';
+    await watch.fires('SandpoolNotReady', 120_000);
+    expect(await watch.look('SandpoolNoneReady'), 'the other one serves').to.equal(false);
+    link(0).toApi.state = 'hold';
+    await watch.fires('SandpoolMirrorStale', 120_000);
+    await watch.fires('SandpoolNoneReady', 120_000);
+
+    for (const { toApi } of links) toApi.state = 'pass';
+    for (const alert of ['SandpoolNoneReady', 'SandpoolNotReady', 'SandpoolMirrorStale']) await watch.clears(alert, 120_000);
+  });
+
+  it('SandpoolVersionsDiffer: an upgrade that stops half way, and goes on', async () => {
+    next = aBuild({ file: 'package.json', from: `"version": "${version()}"`, to: `"version": "${version()}-next"` });
+    expect(await watch.look('SandpoolVersionsDiffer')).to.equal(false);
+
+    await replicas.replica(1).stop();
+    await replicas.replica(1).start({ root: next.root });
+    await watch.fires('SandpoolVersionsDiffer');
+
+    await replicas.replica(0).stop();
+    await replicas.replica(0).start({ root: next.root });
+    await watch.clears('SandpoolVersionsDiffer');
+  });
+});
