@@ -19,7 +19,7 @@ import { InstanceReflectors } from './instance-reflectors.ts';
 import { PodProbes } from './pod-probes.ts';
 import { PodRemoval } from './pod-removal.ts';
 import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
-import type { PodTarget } from './pod-presence.ts';
+import { unjoinable, type PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import { placedProbes } from './probe-places.ts';
 import { type Rewriting, rewritten, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
@@ -179,27 +179,27 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return await this.#deps.streams.exec(this.#joined(id, request.container), request, signal);
+    return await this.#deps.streams.exec(await this.#joined(id, request.container), request, signal);
   }
 
   async attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
-    return await this.#deps.streams.attach(this.#joined(id, request.container), request);
+    return await this.#deps.streams.attach(await this.#joined(id, request.container), request);
   }
 
   async logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
-    return await this.#deps.streams.logs(this.#logged(id, request.container), request);
+    return await this.#deps.streams.logs(await this.#logged(id, request.container), request);
   }
 
   async *followLogs(id: InstanceId, { after, container }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
-    yield* this.#deps.streams.followLogs(this.#logged(id, container), after, signal);
+    yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
   }
 
   async probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
-    return await this.#probes.run(this.#joined(id, undefined));
+    return await this.#probes.run(await this.#joined(id, undefined));
   }
 
   async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
-    return await this.#deps.streams.dial(this.#joined(id, undefined), port, signal);
+    return await this.#deps.streams.dial(await this.#joined(id, undefined), port, signal);
   }
 
   async stop(): Promise<void> {
@@ -277,20 +277,21 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     running.catch((error: unknown) => { if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background work failed'); });
   }
 
-  #joined(id: InstanceId, container: string | undefined): PodTarget {
-    const target = this.#target(id, container);
+  async #joined(id: InstanceId, container: string | undefined): Promise<PodTarget> {
+    const target = await this.#target(id, container);
     if (!target) throw new InstanceGone('its Pod is gone');
     return target;
   }
 
-  #logged(id: InstanceId, container: string | undefined): PodTarget {
-    const target = this.#target(id, container);
+  async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
+    const target = await this.#target(id, container);
     if (!target) throw new LogsGone('a sandbox\'s log ends with its Pod; look in the cluster\'s own log store');
     return target;
   }
 
-  /** Undefined where its Pod is gone. */
-  #target(id: InstanceId, container: string | undefined): PodTarget | undefined {
+  /** Undefined where its Pod is gone. One that no watch has told of yet is looked for. */
+  async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
+    if (!this.#mirror.pod(id) && !this.#mirror.isPodGone(id)) await this.read(id).catch((error: unknown) => { throw unjoinable(error); });
     const pod = this.#mirror.pod(id);
     const wanted = container ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
     return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted } : undefined;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { apiServer, type ApiClient, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-driver.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
@@ -15,6 +15,18 @@ import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
+const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiServer => ({
+  ...api,
+  lane: (name) => {
+    const lane = api.lane(name);
+    const watch: ApiClient['watch'] = async function* (path, query, signal) { for await (const event of lane.watch(path, query, signal)) if (hears(path)) yield event; };
+    return {
+      get: (...of) => lane.get(...of), list: (...of) => lane.list(...of), create: (...of) => lane.create(...of), replace: (...of) => lane.replace(...of),
+      patch: (...of) => lane.patch(...of), remove: (...of) => lane.remove(...of), watch,
+    };
+  },
+});
+
 const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused, gone: () => {}, stop: async () => {} };
 
 describe('sandboxes as Pods of a real API server', function () {
@@ -26,10 +38,11 @@ describe('sandboxes as Pods of a real API server', function () {
 
   interface Replica { readonly api: ApiServer; readonly driver: KubernetesSandboxDriver; readonly log: FactLog }
 
-  const aReplica = async (): Promise<Replica> => {
+  /** `hears`: what its watches tell it of. */
+  const aReplica = async ({ hears = (): boolean => true, streams = NO_STREAMS }: { readonly hears?: (path: string) => boolean; readonly streams?: PodStreams } = {}): Promise<Replica> => {
     const clock = new ServerClock();
     const api = apiServer({ access, version: '0', clock });
-    const driver = new KubernetesSandboxDriver({ api, streams: NO_STREAMS, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined });
+    const driver = new KubernetesSandboxDriver({ api: hardOfHearing(api, hears), streams, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined });
     const replica = { api, driver, log: new FactLog() };
     replicas.push(replica);
     await driver.watch(replica.log.report);
@@ -154,6 +167,16 @@ describe('sandboxes as Pods of a real API server', function () {
     await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
     const second = await aReplica();
     await second.log.when(record.id, 'gone');
+  });
+
+  it('are joined by a replica whose watch has not told it of their Pod yet', async () => {
+    const outcome = { stdout: Buffer.of(), stderr: Buffer.of(), exitCode: 0, timedOut: false, truncated: false, durationMs: 1 };
+    const [one, late] = [await aReplica(), await aReplica({ hears: (path) => !path.endsWith('/pods'), streams: { ...NO_STREAMS, exec: async () => outcome } })];
+    const record = await launched(one);
+    const claimed = new Promise<void>((resolve) => { late.log.onFact = (fact) => { if (fact.id === record.id && fact.record?.state === 'claimed') resolve(); }; });
+    await one.driver.claim(record, aClaimHere());
+    await claimed; // of which it goes and looks for the Pod by itself
+    expect(await late.driver.exec(record.id, { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 }, new AbortController().signal)).to.equal(outcome);
   });
 
   it('are caught up with what was written before', async () => {

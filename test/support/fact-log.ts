@@ -1,14 +1,18 @@
 import type { InstanceFact, Vitals } from '../../src/model/sandbox.ts';
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 /** Keeps the facts that a driver reports, and lets a test wait for one. */
 export class FactLog {
   readonly facts: InstanceFact[] = [];
   readonly #waiting = new Set<() => void>();
 
+  /** Called with each, at once. */
+  onFact: (fact: InstanceFact) => void = () => {};
+
   readonly report = (fact: InstanceFact): void => {
     this.facts.push(fact);
+    this.onFact(fact);
     for (const look of this.#waiting) look();
   };
 
