@@ -1,7 +1,7 @@
 import { v7 } from 'uuid';
 import { Supervisor } from './actors/supervisor.ts';
 import { loadConfig, type NamedTexts } from './config.ts';
-import type { Log } from './contracts/log.ts';
+import { silentLog, type Log } from './contracts/log.ts';
 import type { Records } from './contracts/record-store.ts';
 import { policyOf } from './daemon-policy.ts';
 import { openEmbedded } from './embedded-assembly.ts';
@@ -13,7 +13,8 @@ const DEADLINE_MS = 30_000;
  * Ends every instance of the data folder that the options name, claimed ones as deleted by their owner; answers how many
  * there were. The daemon must have stopped: a folder that is in use is refused. Pools and keys stay.
  */
-export const endAll = async (argvOptions: NamedTexts, log: Log): Promise<number> => {
+export const endAll = async (argvOptions: NamedTexts, troubles: Pick<Log, 'warn' | 'error'>): Promise<number> => {
+  const log: Log = { ...silentLog, ...troubles };
   const { config } = loadConfig({ argvOptions });
   // Nothing is started, so bubblewrap may be missing.
   const parts = await openEmbedded({ ...config, isolation: 'none' }, { log, replica: 'local' });

@@ -10,7 +10,7 @@ export const logText = (line: string): string => {
 
 const DIM = '\u001b[2m';
 const PLAIN = '\u001b[0m';
-const COLOUR: Readonly<Record<string, string>> = { debug: '\u001b[36m', info: '\u001b[32m', warn: '\u001b[33m', error: '\u001b[31m' };
+const COLOUR: Readonly<Record<string, string>> = { trace: '\u001b[35m', debug: '\u001b[36m', info: '\u001b[32m', warn: '\u001b[33m', error: '\u001b[31m' };
 
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return value.replaceAll(/\p{Cc}/gu, '?');

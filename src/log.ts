@@ -29,6 +29,8 @@ export const createLog = (level: LogLevel, always: Readonly<Record<string, strin
       level = next;
       logger.level = next;
     },
+    get detailed() { return logger.isLevelEnabled('debug'); },
+    trace: (fields, event) => { logger.trace(fields, event); },
     debug: (fields, event) => { logger.debug(fields, event); },
     info: (fields, event) => { logger.info(fields, event); },
     warn: (fields, event) => { logger.warn(fields, event); },

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { v7 } from 'uuid';
+import { silentLog } from '../../src/contracts/log.ts';
 import { built } from '../built.ts';
 import { Daemon } from '../daemon.ts';
 import { inPairs, type Figure } from '../figure.ts';
@@ -46,10 +47,9 @@ const fillHistory = async (dataDir: string): Promise<void> => {
   const { openDatabase } = await built<typeof import('../../src/embedded/database.ts')>('embedded/database');
   const { sqliteHistory } = await built<typeof import('../../src/embedded/history.ts')>('embedded/history');
   const { systemClock } = await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
-  const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const clock = systemClock();
-  const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: quiet, clock });
-  const history = sqliteHistory(database, { clock, log: quiet, retentionMs: Number.MAX_SAFE_INTEGER });
+  const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: silentLog, clock });
+  const history = sqliteHistory(database, { clock, log: silentLog, retentionMs: Number.MAX_SAFE_INTEGER });
   const [owner, from] = [{ namespace: 'default', team: 'default', user: 'default' }, clock.now() - HOURS * 3_600_000];
   for (let at = 0; at < FINISHED; at += AT_ONCE) {
     await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import Koa from 'koa';
 import { Pool } from 'undici';
+import { silentLog } from '../../src/contracts/log.ts';
 import { apiServer, type ApiClient } from '../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import type { BareAnswer, BareOrder } from './bare-protocol.ts';
@@ -18,7 +19,6 @@ local total = tonumber(redis.call('HGET', KEYS[1], ':total') or 0) + 1
 if total > tonumber(ARGV[2]) then return 'full' end
 redis.call('HSET', KEYS[1], ARGV[1], 1, ':total', total)
 return 'ok'`;
-const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 interface Parts {
   readonly api: ApiClient;
@@ -32,7 +32,7 @@ interface Parts {
 let parts: Parts | undefined;
 
 const open = async ({ kubeconfig, redisPort, namespace, count }: Extract<BareOrder, { kind: 'open' }>): Promise<number> => {
-  const access = await readClusterAccess({ kubeconfig }, QUIET);
+  const access = await readClusterAccess({ kubeconfig }, silentLog);
   const redis = new Redis(redisPort, '127.0.0.1');
   const api = apiServer({ access, version: 'bench' }).lane('claims');
   parts = {

@@ -1,3 +1,4 @@
+import { silentLog } from '../../src/contracts/log.ts';
 import { apiServer, type ApiClient } from '../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import type { LoadOrder } from '../load-protocol.ts';
@@ -15,7 +16,6 @@ let records: RawRecords | undefined;
 let pods: RawPods | undefined;
 
 const NOTHING: RawResult = { latencies: [], tookMs: 0 };
-const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 const carryOut = async (order: RawOrder): Promise<RawResult> => {
   if (order.kind === 'open') {
@@ -43,7 +43,7 @@ const carryOut = async (order: RawOrder): Promise<RawResult> => {
   }
 };
 
-const clientOf = async (kubeconfig: string): Promise<ApiClient> => apiServer({ access: await readClusterAccess({ kubeconfig }, QUIET), version: 'bench' }).lane('claims');
+const clientOf = async (kubeconfig: string): Promise<ApiClient> => apiServer({ access: await readClusterAccess({ kubeconfig }, silentLog), version: 'bench' }).lane('claims');
 
 const put = async (client: ApiClient, lean: boolean): Promise<void> => {
   const { path, body, done } = has(records).next({ lean });

@@ -1,5 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
 import type { Transition } from '../model/inspection.ts';
+import { requestNow } from '../model/request-scope.ts';
 import { OrderedIndex, type OrderedEntry } from './ordered-index.ts';
 
 /** Of one actor. */
@@ -23,6 +25,15 @@ export interface Moved<E> {
   readonly born: number;
 }
 
+export interface ActorTrailsDeps<E> {
+  /** What it is called in the log. */
+  readonly kind: string;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  readonly causeOf: (event: E) => string;
+  readonly mostKept?: number;
+}
+
 /** Where a page ended. */
 export interface TrailsCursor { readonly group: string; readonly state: string; readonly entry: OrderedEntry | undefined }
 
@@ -44,11 +55,11 @@ interface Wording { readonly event: string; readonly cause: string; readonly fro
 /**
  * Where the actors of one kind stand and how each came there: its last 50 transitions, of all at most half a million; then
  * those of the oldest actors go. An actor that has moved three times costs about 280 bytes, a transition two
- * microseconds. Pages are read off ordered indexes, from where the last one ended.
+ * microseconds. Pages are read off ordered indexes, from where the last one ended. A detailed log has each of them, and at
+ * `trace` what changed no state.
  */
 export class ActorTrails<E extends { readonly type: string }> {
-  readonly #clock: Pick<Clock, 'now'>;
-  readonly #causeOf: (event: E) => string;
+  readonly #deps: ActorTrailsDeps<E>;
   readonly #mostKept: number;
   readonly #trails = new Map<string, Trail>();
   readonly #groups = new OrderedIndex();
@@ -63,10 +74,9 @@ export class ActorTrails<E extends { readonly type: string }> {
   #turn: MapIterator<Trail> | undefined;
   #madeSinceTurn = 0;
 
-  constructor({ clock, causeOf, mostKept = MOST_KEPT }: { readonly clock: Pick<Clock, 'now'>; readonly causeOf: (event: E) => string; readonly mostKept?: number }) {
-    this.#clock = clock;
-    this.#causeOf = causeOf;
-    this.#mostKept = mostKept;
+  constructor(deps: ActorTrailsDeps<E>) {
+    this.#deps = deps;
+    this.#mostKept = deps.mostKept ?? MOST_KEPT;
   }
 
   get size(): number { return this.#trails.size; }
@@ -74,20 +84,29 @@ export class ActorTrails<E extends { readonly type: string }> {
   /** Where the actor stands after an event, which may be where it stood. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#trails.get(key);
+    if (this.#deps.log.detailed) this.#write(key, known?.state, to, event);
     if (known?.state === to) return;
     const trail = known ?? { at: born, id: key, group, state: '', moments: [], made: 0 };
-    const wording = this.#numberOf({ event: event.type, cause: this.#causeOf(event), from: trail.state, to });
+    const wording = this.#numberOf({ event: event.type, cause: this.#deps.causeOf(event), from: trail.state, to });
     if (known) this.#unshelve(known);
     else this.#add(trail);
     const { moments } = trail;
     const full = moments.length === 2 * MOST_TRANSITIONS;
-    trail.moments = (full ? moments.slice(2) : moments).concat([this.#clock.now(), wording]);
+    trail.moments = (full ? moments.slice(2) : moments).concat([this.#deps.clock.now(), wording]);
     trail.made += 1;
     trail.state = to;
     if (!full) this.#kept += 1;
     this.#shelve(trail);
     if (this.#kept > this.#mostKept) this.#forgetSome(trail);
     if (this.#followers.size > 0) this.#tell(key, trail);
+  }
+
+  #write(id: string, from: string | undefined, to: string, event: E): void {
+    const { kind, log, causeOf } = this.#deps;
+    const cause = causeOf(event);
+    const fields = { entity: kind, id, ...requestNow(), event: event.type, ...(cause === '' ? {} : { cause }) };
+    if (from === to) log.trace({ ...fields, state: to }, 'actor told');
+    else log.debug({ ...fields, from, to }, 'actor moved');
   }
 
   /** It is no more. */

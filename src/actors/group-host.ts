@@ -74,7 +74,7 @@ export class GroupHost {
   constructor(deps: GroupHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.trails = new ActorTrails({ clock: deps.clock, causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : '') });
+    this.trails = new ActorTrails({ kind: 'group', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : '') });
     this.#deadlines = new Deadlines(deps.clock, (key) => {
       const at = key.indexOf('/');
       this.#due(key.slice(0, at), key.slice(at + 1));

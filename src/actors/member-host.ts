@@ -78,7 +78,7 @@ export class MemberHost {
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.trails = new ActorTrails({ clock: deps.clock, causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : '') });
+    this.trails = new ActorTrails({ kind: 'member', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : '') });
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const at = key.indexOf('/');
       if (at < 0) this.#endEnv(key);

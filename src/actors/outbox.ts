@@ -1,5 +1,6 @@
 import type { Lease } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import { requestNow } from '../model/request-scope.ts';
 import type { PendingIntent } from '../model/inspection.ts';
 
 interface Entry {
@@ -84,13 +85,14 @@ export class Outbox {
   }
 
   #carryOut(entry: Entry): void {
-    const { name, lease, act, dropped } = entry;
+    const { name, of, lease, act, dropped } = entry;
     if (lease && !lease.held()) {
       this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: its lease is over');
       this.#dropped += 1;
       dropped?.();
       return;
     }
+    if (this.#log.detailed) this.#log.trace({ intent: name, ...(of === undefined ? {} : { of }), ...(lease ? { epoch: lease.epoch } : {}), ...requestNow() }, 'intent');
     try {
       const running = act();
       if (!running) return;

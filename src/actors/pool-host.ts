@@ -42,7 +42,7 @@ export class PoolHost {
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
-    this.trails = new ActorTrails({ clock: deps.clock, causeOf: () => '' });
+    this.trails = new ActorTrails({ kind: 'pool', clock: deps.clock, log: deps.log, causeOf: () => '' });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
     this.#turns = new RecordTurns({
       records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,

@@ -60,7 +60,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
     this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
-    this.trails = new ActorTrails({ clock: deps.clock, causeOf: sandboxCauseOf });
+    this.trails = new ActorTrails({ kind: 'sandbox', clock: deps.clock, log: deps.log, causeOf: sandboxCauseOf });
     this.#truth = new SandboxTruth({ ...deps, shown: (id) => this.sandbox(id), learn: (fact) => { this.#learn(fact); } });
     this.#waiters = new Waiters(deps.clock);
     const own = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
@@ -280,7 +280,6 @@ export class Supervisor {
     const { context, state, status, path } = shown(actor);
     const record = recordIn(context);
     this.#measures.moved('sandbox', cause.before, state);
-    if (state !== cause.before) this.#deps.log.debug({ entity: 'sandbox', id, cause: cause.event.type, from: cause.before, to: state }, 'sandbox moved');
     this.trails.moved(id, path, { event: cause.event, group: context.poolUid, born: record?.createdAt ?? 0 });
     const placement = record && state !== 'completed' ? placementOf(record, { status, availableAt: context.availableAt }) : undefined;
     const earlier = placement ? this.index.place(placement) : this.index.remove(id);

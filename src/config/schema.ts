@@ -96,7 +96,7 @@ export const ConfigSchema = z.strictObject({
       .refine((given) => new Set(given.map(({ namespace, claimName }) => `${namespace}/${claimName}`)).size === given.length, 'must not name a claim twice')
       .meta({ description: 'Directories that sandboxes of a namespace may mount as volumes, as NAMESPACE/CLAIM=/PATH; on one machine alone.' }),
   }),
-  logLevel: choice(['auto', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
+  logLevel: choice(['auto', 'trace', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
   clusterId: label('Name of this cluster in paths and in a fleet.'),
   namespacePattern: z.string('must be text').refine((value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
     'must hold {team}, and be a DNS-1123 label once it is filled in').meta({ description: 'Namespace of a team.' }),

@@ -71,7 +71,7 @@ export const routesOf = (operations: Operations): readonly Route[] => [
 
 export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, metrics = NO_METRICS, tracer, audit, ...deps }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
-  app.use(requestId());
+  app.use(requestId(log));
   app.use(traced(tracer));
   app.use(accessLog(log, clock));
   app.use(measured(metrics));

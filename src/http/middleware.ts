@@ -1,18 +1,21 @@
 import type { Next } from 'koa';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { inRequest } from '../model/request-scope.ts';
 import { invalidArgument, unavailable } from '../model/refusals.ts';
 import type { Context } from './context.ts';
 import { errorAnswer } from './error-table.ts';
 import { ClientGone } from './request-body.ts';
 import { requestIdFrom } from './request-id.ts';
 
-/** Gives every request its id, on the answer too. */
-export const requestId = () => (context: Context, next: Next): Promise<void> => {
+/** Gives every request its id, on the answer and on the lines of a detailed log about what it brings about. */
+export const requestId = (log: Log) => (context: Context, next: Next): Promise<void> => {
   const id = requestIdFrom(context.req.headers['x-request-id']);
   context.state.requestId = id;
   context.res.setHeader('X-Request-Id', id);
-  return next();
+  if (!log.detailed) return next();
+  log.trace({ requestId: id, method: context.method.slice(0, 32), path: context.path.slice(0, 256) }, 'request began');
+  return inRequest(id, next);
 };
 
 /** Turns whatever was thrown into the error body. What is no refusal is logged with its stack; the client gets none of it. */

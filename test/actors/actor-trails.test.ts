@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { ActorTrails, MOST_TRANSITIONS, type TrailsCursor } from '../../src/actors/actor-trails.ts';
 import { garbageCollector } from '../support/collect-garbage.ts';
 import type { Transition } from '../../src/model/inspection.ts';
+import { quietLog } from '../support/quiet-log.ts';
 
 const ENDED = 20_000;
 /** Of what is left of an actor that has ended, in bytes; the leak that this is about was 150. */
@@ -10,7 +11,7 @@ const MOST_LEFT = 60;
 
 const someTrails = (options: { readonly mostKept?: number } = {}) => {
   const clock = { time: 1_000, now: () => clock.time };
-  const trails = new ActorTrails<{ readonly type: string; readonly why?: string }>({ clock, causeOf: ({ why = '' }) => why, ...options });
+  const trails = new ActorTrails<{ readonly type: string; readonly why?: string }>({ kind: 'sandbox', clock, log: quietLog, causeOf: ({ why = '' }) => why, ...options });
   const move = (key: string, to: string, { type = 'GO', why = '', group = 'g' } = {}): void => {
     trails.moved(key, to, { event: { type, why }, group, born: 1 });
     clock.time += 10;

@@ -38,7 +38,7 @@ describe('secrets that are planted', function () {
       description: 'with a variable', containers: [{ name: 'main', image: 'host', env: [{ name: 'PLANTED', value: inside['template env'] }] }], network: 'none',
     } });
     process.env['PLANTED_IN_THE_DAEMON'] = host['environment of the daemon'];
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--log-level', 'debug', '--default-pool-template', 'canary', '--default-pool-replicas', '2'])
+    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--log-level', 'trace', '--default-pool-template', 'canary', '--default-pool-replicas', '2'])
       .finally(() => { delete process.env['PLANTED_IN_THE_DAEMON']; });
     client = daemon.client();
     await stocked(client, 2);
@@ -99,7 +99,7 @@ describe('secrets that are planted', function () {
   });
 
   it('show in no log line, at its most talkative', () => {
-    expect(daemon.run.stderr()).to.include('"level":"debug"').and.to.include('/admin/api-keys');
+    expect(daemon.run.stderr()).to.include('"level":"debug"').and.to.include('"level":"trace"').and.to.include('/admin/api-keys');
     expect(missing(daemon.run.stderr() + daemon.run.stdout())).to.deep.equal([]);
   });
 

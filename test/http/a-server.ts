@@ -51,5 +51,5 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
 
 const recording = (lines: LogLine[]): Log => {
   const at = (level: string) => (fields: Readonly<Record<string, unknown>>, event: string): void => void lines.push({ level, fields, event });
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return { detailed: true, trace: () => undefined, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 };

@@ -4,6 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { FakeOperations, outcome } from '../support/fake-operations.ts';
 import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/http-client.ts';
+import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 import { aServer } from './a-server.ts';
 
@@ -15,8 +16,7 @@ describe('the HTTP server', () => {
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
-    const silent = () => {};
-    const server = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: { debug: silent, info: silent, warn: silent, error: silent } });
+    const server = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: quietLog });
     expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property('code', 'EADDRINUSE');
     other.close();
   });

@@ -14,7 +14,7 @@ const canary = (): string => `canary${randomBytes(12).toString('hex')}`;
 describe('secrets that are planted on replicas', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { count: 2, env: { SANDPOOL_LOG_LEVEL: 'debug' } });
+  const replicas = onReplicas(controlPlane, { count: 2, env: { SANDPOOL_LOG_LEVEL: 'trace' } });
   const secrets = { 'registry password': canary(), 'cookie': canary(), 'variable of a pool': canary(), 'variable of a command': canary(), 'input': canary() };
   const clients: HttpClient[] = [];
   let keys: readonly string[];
@@ -53,7 +53,7 @@ describe('secrets that are planted on replicas', function () {
     for (const { log, dataDir } of replicas().list) {
       const files = (): string => readdirSync(join(dataDir, 'audit')).map((name) => readFileSync(join(dataDir, 'audit', name), 'utf8')).join('\n');
       await eventually(() => files().includes('"kind":"write"'), 'its audit has a write');
-      expect(log).to.include('"level":"debug"');
+      expect(log).to.include('"level":"trace"');
       expect(missing(log + files())).to.deep.equal([]);
     }
   });

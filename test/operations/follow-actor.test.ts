@@ -9,6 +9,7 @@ import { SESSION_MS, TrailSessions } from '../../src/operations/trail-sessions.t
 import { alice, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { quietLog } from '../support/quiet-log.ts';
 
 type Trails = ActorTrails<{ readonly type: string }>;
 
@@ -21,7 +22,7 @@ const kindsOf = (trails: Trails): InspectedKinds => {
 /** Replicas `one`, whose clients follow, and `two`, each with trails and sessions of its own. */
 const twoReplicas = (leader = 'two') => {
   const clock = new TestClock();
-  const trailsOf = (): Trails => new ActorTrails({ clock, causeOf: () => '' });
+  const trailsOf = (): Trails => new ActorTrails({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
   const world = { clock, leader: leader as string | undefined, silent: false, asked: 0, one: trailsOf(), two: trailsOf(), sessions: undefined as unknown as TrailSessions };
   world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock, replica: 'two' });
   const move = (trails: Trails, to: string): void => {
@@ -175,7 +176,7 @@ describe('following an actor', () => {
     const reader = await aReader(world);
     for (const state of ['claiming', 'running']) world.move(world.two, state);
     await reads(world, reader, ['<two>', 'claiming', 'running']);
-    world.two = new ActorTrails({ clock: world.clock, causeOf: () => '' });
+    world.two = new ActorTrails({ clock: world.clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
     world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock: world.clock, replica: 'two' });
     for (const state of ['running', 'stopping']) world.move(world.two, state);
 

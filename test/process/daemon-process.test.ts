@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { EventEmitter, once } from 'node:events';
+import { silentLog } from '../../src/contracts/log.ts';
 import { type ProcessDeps, type RunnableDaemon, runDaemon, STOP_DEADLINE_MS } from '../../src/daemon-process.ts';
 import { rejection } from '../support/rejection.ts';
 
@@ -29,7 +30,7 @@ describe("the daemon's process", () => {
     };
     const note = (level: string) => (_: unknown, event: string): void => { happened.push(`${level} ${event}`); };
     deps = {
-      log: { debug: note('debug'), info: () => undefined, warn: note('warn'), error: note('error') },
+      log: { ...silentLog, debug: note('debug'), warn: note('warn'), error: note('error') },
       signals: process,
       exit: (code) => { happened.push(`exit ${code}`); },
       after: (ms, due) => {

@@ -11,6 +11,7 @@ import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { onRedis } from '../support/on-redis.ts';
+import { quietLog } from '../support/quiet-log.ts';
 
 const PATIENCE_MS = 60_000;
 
@@ -31,8 +32,8 @@ describe('following an actor that another replica leads', function () {
   };
 
   it('tells each of its moves once, in order, and that it is no more', async () => {
-    const here: Trails = new ActorTrails({ clock: systemClock(), causeOf: () => '' });
-    const there: Trails = new ActorTrails({ clock: systemClock(), causeOf: () => '' });
+    const here: Trails = new ActorTrails({ clock: systemClock(), kind: 'sandbox', log: quietLog, causeOf: () => '' });
+    const there: Trails = new ActorTrails({ clock: systemClock(), kind: 'sandbox', log: quietLog, causeOf: () => '' });
     const move = (trails: Trails, to: string): void => { trails.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 }); };
     for (const trails of [here, there]) move(trails, 'idle');
     const sessions = new TrailSessions({ kinds: kindsOf(there), clock: systemClock(), replica: 'replica-2' });

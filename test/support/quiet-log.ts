@@ -1,3 +1,1 @@
-import type { Log } from '../../src/contracts/log.ts';
-
-export const quietLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+export { silentLog as quietLog } from '../../src/contracts/log.ts';

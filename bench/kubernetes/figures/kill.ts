@@ -1,3 +1,4 @@
+import { silentLog } from '../../../src/contracts/log.ts';
 import type { Replica } from '../../../local-cluster/replicas.ts';
 import { shardOf } from '../../../src/model/shards.ts';
 import { apiServer } from '../../../src/k8s/api-client.ts';
@@ -14,14 +15,13 @@ const PER_SECOND = 15;
 const IDLE = 300;
 const POOL = 'bench';
 const [BEFORE_MS, AFTER_MS] = [5_000, 12_000];
-const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 export const kill = onACluster('kill', `kill -9 of the replica that leads the pool, at ${PER_SECOND} claims and deletes a second`, async ({ bench, controlPlane, startReplicas }) => {
   const started = await startReplicas(3);
   const { services, replicas, tenantKey } = started;
   await createPool(started.first.service, POOL, IDLE);
   const [failures, pauses]: [number[], number[]] = [[], []];
-  const api = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane.kubeconfig('sandpool') }, QUIET), version: 'bench' });
+  const api = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane.kubeconfig('sandpool') }, silentLog), version: 'bench' });
   try {
     for (let round = 0; round < bench.rounds; round += 1) {
       await untilIdleOnAll(services, POOL, IDLE);

@@ -1,3 +1,4 @@
+import { silentLog } from '../../../src/contracts/log.ts';
 import { apiServer } from '../../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
 import { inPairs } from '../../figure.ts';
@@ -8,7 +9,6 @@ import { quantile } from '../../statistics.ts';
 import { calm, createPool, onACluster } from '../cluster.ts';
 import { ReadyPods } from '../ready-pods.ts';
 
-const QUIET = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const POOL = 'waiting';
 const CLAIMS = 20;
 /** Before the instance that is in the way is given back, so that the claim stands in its line. */
@@ -17,7 +17,7 @@ const STANDS_MS = 20;
 export const waiting = onACluster('waiting', 'a claim that waits: from the moment at which its Pod is seen to be ready to its answer, against a claim', async (cluster) => {
   const { bench, controlPlane, startReplicas } = cluster;
   const { first: { service }, tenantNamespace } = await startReplicas(1);
-  const api = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane.kubeconfig('sandpool') }, QUIET), version: 'bench' });
+  const api = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane.kubeconfig('sandpool') }, silentLog), version: 'bench' });
   const ready = await ReadyPods.begin(api, tenantNamespace);
   try {
     await createPool(service, POOL, 1);

@@ -18,7 +18,7 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
     summary: 'Shows or changes how much the running daemon logs, for an admin. Of several replicas that of the one that answers. A restart has the level of the settings again.',
     examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
   })))
-    .addArgument(new Argument('[level]', 'the least that is logged').choices(['debug', 'info', 'warn', 'error']))
+    .addArgument(new Argument('[level]', 'the least that is logged').choices(['trace', 'debug', 'info', 'warn', 'error']))
     .option('--for <duration>', 'for so long, 24h at most, such as 10m; then that of the settings again', wholeSeconds(86_400))
     .action(action(async (api, context, [level], options: LogLevelOptions) => {
       const report = level === undefined ? await api.getLogLevel() : await api.setLogLevel({ level: level as LogLevel, ...given({ forSeconds: options.for }) });

@@ -58,11 +58,10 @@ const endDaemon = async (daemon: DaemonNote): Promise<void> => {
 
 const endInstances = async ({ stdout, stderr }: CliContext, argvOptions: NamedTexts): Promise<void> => {
   const { endAll } = await import('../../end-all.ts');
-  const quiet = (): void => {};
   const tell = (fields: Readonly<Record<string, unknown>>, event: string): void => {
     const { error } = fields;
     stderr.write(`sandpool: ${event}${error instanceof Error ? `: ${error.message}` : ''}\n`);
   };
-  const count = await endAll(argvOptions, { debug: quiet, info: quiet, warn: tell, error: tell });
+  const count = await endAll(argvOptions, { warn: tell, error: tell });
   await print(stdout, count === 0 ? 'there were no sandboxes\n' : `${count} ${count === 1 ? 'sandbox has' : 'sandboxes have'} ended\n`);
 };

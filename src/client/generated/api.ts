@@ -4265,18 +4265,18 @@ export interface LogLevelReport {
   /**
    * The least that is logged now.
    */
-  level: 'debug' | 'info' | 'warn' | 'error';
+  level: 'trace' | 'debug' | 'info' | 'warn' | 'error';
   /**
    * That of the settings.
    */
-  configured: 'debug' | 'info' | 'warn' | 'error';
+  configured: 'trace' | 'debug' | 'info' | 'warn' | 'error';
   /**
    * Then it is `configured` again.
    */
   until?: string;
 }
 export interface SetLogLevelBody {
-  level: 'debug' | 'info' | 'warn' | 'error';
+  level: 'trace' | 'debug' | 'info' | 'warn' | 'error';
   /**
    * For so long; then it is that of the settings again. Left out: until the daemon starts again.
    */
