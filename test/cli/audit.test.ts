@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { AuditUnderTest } from '../audit/an-audit.ts';
 import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { unavailable } from '../../src/model/refusals.ts';
 import { eventually } from '../support/eventually.ts';
 import { cliHere, onACliDaemon, startCli } from './cli-support.ts';
 
@@ -84,6 +85,24 @@ describe('sandpool audit', function () {
     await following.ended;
 
     expect(following.text.stdout.match(/"requestId":"[^"]*"/g)).to.deep.equal(['"requestId":"r-1"', '"requestId":"r-2"']);
+  });
+
+  it('goes on after the service was away for a moment', async () => {
+    const { audit } = daemon().operations;
+    write('r-1');
+    const following = startCli(['audit', '-f', '--admin', '-o', 'json'], { SANDPOOL_DATA_DIR: daemon().dataDir });
+    await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 10_000);
+    const before = audit.before.bind(audit);
+    audit.before = async () => {
+      audit.before = before;
+      throw unavailable('the store is away');
+    };
+    write('r-2');
+    await eventually(() => following.text.stdout.includes('r-2'), 'what came', 30_000);
+    following.child.kill('SIGINT');
+    await following.ended;
+
+    expect(following.text.stderr).to.equal('sandpool: the store is away; asking again\n');
   });
 });
 

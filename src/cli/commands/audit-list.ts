@@ -9,6 +9,7 @@ import { addConnectionOptions, connect, type ConnectionOptions } from '../connec
 import { type CliContext, print, say } from '../context.ts';
 import { given } from '../given.ts';
 import { leaf } from '../leaf.ts';
+import { lasting } from '../looking.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
 import { auditLine, auditTable } from '../rows.ts';
 
@@ -57,11 +58,13 @@ const showLast = async (api: SandpoolClient, context: CliContext, { query, optio
   await show(context, options, { value: page, text: (wide) => auditTable(page.items.toReversed(), wide) });
 };
 
-/** By asking again and again: the newest that were not there the last time. */
+/** By asking again and again: the newest that were not there the last time. Rides out a daemon that is away. */
 const follow = async (api: SandpoolClient, context: CliContext, { query, options, signal }: { readonly query: AuditQuery; readonly options: ListOptions; readonly signal: AbortSignal }): Promise<void> => {
   let seen: ReadonlySet<string> | undefined;
-  for (let limit = options.limit ?? 20; !context.stdout.destroyed; limit = FOLLOWED_AT_ONCE) {
-    const { items } = await api.listAudit({ ...query, limit }, { signal });
+  let limit = options.limit ?? 20;
+  const look = lasting(context, () => api.listAudit({ ...query, limit }, { signal }));
+  for (; !context.stdout.destroyed; limit = FOLLOWED_AT_ONCE) {
+    const { items } = await look();
     const before = seen;
     const fresh = items.filter(({ hash }) => !before?.has(hash));
     if (before && before.size > 0 && fresh.length === FOLLOWED_AT_ONCE) await say(context, 'there were more than could be shown');
