@@ -23,15 +23,17 @@ export const logLevels = ({ log, clock, replica }: { readonly log: LevelledLog; 
       callOff();
       callOff = () => undefined;
       until = forMs === undefined || level === configured ? undefined : clock.now() + forMs;
+      const from = log.level;
       log.level = level;
       if (until !== undefined) {
         callOff = clock.at(until, () => {
           until = undefined;
+          const from = log.level;
           log.level = configured;
-          log.warn({ level: configured }, 'log level is that of the settings again');
+          log.warn({ from, to: configured }, 'log level is that of the settings again');
         });
       }
-      log.warn({ level, ...(until === undefined ? {} : { until: new Date(until).toISOString() }) }, 'log level changed');
+      log.warn({ from, to: level, ...(until === undefined ? {} : { until: new Date(until).toISOString() }) }, 'log level changed');
       return view();
     },
   };

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { LevelledLog } from '../../src/contracts/log.ts';
+import { createLog } from '../../src/log.ts';
 import { logLevels } from '../../src/operations/log-levels.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -26,6 +27,19 @@ describe('the log’s level', () => {
     expect(log.level).to.equal('debug');
     clock.advance(1);
     expect([log.level, getLogLevel(CALLER).until]).to.deep.equal(['info', undefined]);
+  });
+
+  it('is told of in lines that name their own level once', () => {
+    const lines: string[] = [];
+    const clock = new TestClock();
+    const { setLogLevel } = logLevels({ log: createLog('info', {}, { write: (line) => { lines.push(line); } }), clock, replica: 'r' });
+    setLogLevel(CALLER, { level: 'debug', forMs: 1_000 });
+    clock.advance(1_000);
+
+    expect(lines.map((line) => line.match(/"level":/g)?.length)).to.deep.equal([1, 1]);
+    expect(lines.map((line) => line.replace(/^.*"from"/, '"from"').replace(/,"until":"[^"]*"/, '').trim())).to.deep.equal([
+      '"from":"info","to":"debug","msg":"log level changed"}', '"from":"debug","to":"info","msg":"log level is that of the settings again"}',
+    ]);
   });
 
   it('stays where no time is told, also after an earlier one would have been over', () => {
