@@ -9,6 +9,7 @@ export const leanAssembly = (): string => assemblyWith('lean', LEAN);
 
 /**
  * A copy of the built daemon whose instances are there at once and are nothing: what it costs to have many, without what they cost themselves.
+ * Those of a pool whose name begins with `claimed-` are claimed by its owner at once, as though another replica had answered.
  * Answers its command line's main file.
  */
 export const scriptedAssembly = (): string => assemblyWith('scripted', SCRIPTED);
@@ -57,7 +58,10 @@ const SCRIPTED: Readonly<Record<string, string>> = {
       expect() {}
       async launch({ record }) {
         const born = this.#write({ ...record, state: 'idle' }, '1');
-        setImmediate(() => this.#report(this.#fact(born.id)));
+        setImmediate(() => {
+          if (born.poolName.startsWith('claimed-')) this.#write({ ...born, state: 'claimed', claim: { owner: born.poolOwner, claimedAt: this.#clock.now(), idleTimeoutMs: 0, maxLifetimeMs: 0 } }, '2');
+          this.#report(this.#fact(born.id));
+        });
         return born;
       }
       async claim(seen, claim) { return this.#write({ ...seen, state: 'claimed', claim }, seen.revision + '1'); }

@@ -8,6 +8,7 @@ import { exec } from './figures/exec.ts';
 import { fill } from './figures/fill.ts';
 import { growth } from './figures/growth.ts';
 import { help } from './figures/help.ts';
+import { idle } from './figures/idle.ts';
 import { image } from './figures/image.ts';
 import { inside } from './figures/inside.ts';
 import { list } from './figures/list.ts';
@@ -27,7 +28,7 @@ import { waiting } from './figures/waiting.ts';
 import { runFigures } from './run-figures.ts';
 
 const FIGURES: readonly Figure[] = [
-  claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside,
+  claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
 ];
 
 await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 300_000, endLiving });

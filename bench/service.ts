@@ -38,16 +38,16 @@ export class Service {
     await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName, replicas }) }, 201);
   }
 
-  /** Resolves when so many of the pool are idle. Asks as seldom as it can, so that asking costs the daemon little. */
-  async untilIdle(name: string, count: number): Promise<void> {
+  /** Resolves when so many of the pool are idle, or run. Asks as seldom as it can, so that asking costs the daemon little. */
+  async untilIdle(name: string, count: number, as: 'idleReplicas' | 'runningReplicas' = 'idleReplicas'): Promise<void> {
     const began = performance.now();
     for (;;) {
       const pool = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
-      const idle = pool.template.status.idleReplicas;
-      if (idle >= count) return;
+      const there = pool.template.status[as];
+      if (there >= count) return;
       const tookMs = performance.now() - began;
       if (tookMs > FILL_DEADLINE_MS) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
-      const restMs = idle === 0 ? FIRST_LOOK_MS : (tookMs * (count - idle)) / idle;
+      const restMs = there === 0 ? FIRST_LOOK_MS : (tookMs * (count - there)) / there;
       await pause(Math.min(Math.max(restMs / 2, LEAST_PAUSE_MS), MOST_PAUSE_MS));
     }
   }
@@ -111,7 +111,7 @@ export class Service {
 }
 
 interface PoolAnswer {
-  readonly template: { readonly status: { readonly idleReplicas: number } };
+  readonly template: { readonly status: { readonly idleReplicas: number; readonly runningReplicas: number } };
 }
 
 interface ClaimAnswer {
