@@ -10,9 +10,12 @@ export const leanAssembly = (): string => assemblyWith('lean', LEAN);
 /**
  * A copy of the built daemon whose instances are there at once and are nothing: what it costs to have many, without what they cost themselves.
  * Those of a pool whose name begins with `claimed-` are claimed by its owner at once, as though another replica had answered.
+ * SIGUSR2 has it collect its garbage and write the bytes of its heap into HEAP_FILE of its folder.
  * Answers its command line's main file.
  */
 export const scriptedAssembly = (): string => assemblyWith('scripted', SCRIPTED);
+
+export const HEAP_FILE = 'heap-used';
 
 const assemblyWith = (name: string, modules: Readonly<Record<string, string>>): string => {
   // Below node_modules, where packages are found as from the root folder.
@@ -49,9 +52,23 @@ const LEAN: Readonly<Record<string, string>> = {
 
 const SCRIPTED: Readonly<Record<string, string>> = {
   'embedded/sandbox-driver': `
+    import { renameSync, writeFileSync } from 'node:fs';
+    import { join } from 'node:path';
+    import { setFlagsFromString } from 'node:v8';
+    import { runInNewContext } from 'node:vm';
     export class EmbeddedSandboxDriver {
       #records = new Map(); #clock; #report;
-      constructor({ clock }) { this.#clock = clock; }
+      constructor({ clock, dataDir }) {
+        this.#clock = clock;
+        process.on('SIGUSR2', () => {
+          setFlagsFromString('--expose-gc');
+          const collect = runInNewContext('gc');
+          collect();
+          collect();
+          writeFileSync(join(dataDir, 'heap-unfinished'), String(process.memoryUsage().heapUsed));
+          renameSync(join(dataDir, 'heap-unfinished'), join(dataDir, '${HEAP_FILE}'));
+        });
+      }
       describe() { return { isolation: 'scripted', warnings: [], problems: [] }; }
       async watch(report) { this.#report = report; }
       check() {}
