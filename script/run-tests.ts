@@ -114,7 +114,7 @@ const runSuite = async (suite: Suite, run: { folder: string; deadline: number; s
   const found = readResult(file);
   if (!found) return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);
   let result = found;
-  if (end.late) result = failed('was still alive 10 s after its last test: something it opened was not closed', result);
+  if (end.late) result = failed(`was still alive 10 s after its last test: something it opened was not closed (${found.open?.join(', ') ?? 'it does not say what'})`, result);
   else if (end.how !== `exit code ${Math.min(found.failed.length, 255)}` && found.failed.length === 0) result = failed(`failed after its last test (${end.how})`, result);
   if (found.passed + found.failed.length + found.skipped.length === 0) result = failed('ran no test', result);
   if (leftovers.length > 0) {

@@ -1,13 +1,20 @@
 import { writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import type { ChildProcess } from 'node:child_process';
 import { config } from 'chai';
 import mocha from 'mocha';
 
-/** What one mocha process found; written once, at its orderly end. A skip without a cause counts as failed. */
+/** What one mocha process found; written at its orderly end, and once more with `open` where it lives on. A skip without a cause counts as failed. */
 export interface SuiteResult {
   readonly passed: number;
   readonly failed: readonly string[];
   readonly skipped: readonly string[];
+  /** What still keeps the process alive a while after its last test. */
+  readonly open?: readonly string[];
 }
+
+/** Less than the run waits for the end of a process. */
+const LOOK_AFTER_MS = 6_000;
 
 const { EVENT_RUN_END, EVENT_TEST_PENDING } = mocha.Runner.constants;
 
@@ -32,12 +39,22 @@ export default class TestReporter extends mocha.reporters.Spec {
       const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLineOf(test.err)}`);
       const result: SuiteResult = { passed: this.stats.passes, failed: [...failed, ...causeless], skipped };
       writeFileSync(file, JSON.stringify(result));
+      setTimeout(() => { writeFileSync(file, JSON.stringify({ ...result, open: openNow() } satisfies SuiteResult)); }, LOOK_AFTER_MS).unref();
     });
   }
 }
 
 /** Enough to know the cause where the last lines of a run are all that there is. */
 const firstLineOf = (error: Error | undefined): string => (error?.message.split('\n', 1)[0] ?? 'no error').slice(0, 600);
+
+/** Undocumented, and nothing else tells which they are. */
+const openNow = (): readonly string[] => {
+  const handles = (process as unknown as { _getActiveHandles(): readonly object[] })._getActiveHandles();
+  return [...process.getActiveResourcesInfo(), ...handles.map((handle) => {
+    const { spawnargs, pid, localPort, remotePort, connecting } = handle as Partial<ChildProcess & Socket>;
+    return `${handle.constructor.name} ${spawnargs ? `${pid} ${spawnargs.join(' ')}` : `${localPort ?? ''}-${remotePort ?? ''}${connecting === true ? ' connecting' : ''}`}`.slice(0, 200);
+  })];
+};
 
 /** As test/support/skip-because.ts leaves it on the test or on a suite around it. */
 const causeOf = (test: Mocha.Test): string | undefined => {
