@@ -11,6 +11,7 @@ import type { PullSecrets } from './contracts/pull-secrets.ts';
 import type { RecordStore } from './contracts/record-store.ts';
 import type { SandboxDriver } from './contracts/sandbox-driver.ts';
 import type { TemplateSource } from './contracts/template-source.ts';
+import type { TraceScope } from './contracts/tracing.ts';
 import type { Volumes } from './contracts/volumes.ts';
 import type { ApiKeyMirror } from './operations/api-keys.ts';
 
@@ -29,6 +30,8 @@ export interface Assembly {
   readonly records: RecordStore;
   readonly history: History;
   readonly coordination: Coordination;
+  /** Says to what asks other services which request it asks for; absent where none is asked. */
+  readonly traceScope?: TraceScope;
   /** What is taken over into the records at the start. */
   readonly templates: TemplateSource;
   readonly volumes: Volumes;

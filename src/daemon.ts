@@ -120,7 +120,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
-    operations, log, clock, metrics, tracer, audit, requests: coordination, gateway, upgrade,
+    operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
     tls: readTls(config.tls), clients,
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },

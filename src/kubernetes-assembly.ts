@@ -15,6 +15,7 @@ import { redisCoordination } from './redis/coordination.ts';
 import { RedisHistory } from './redis/history.ts';
 import type { RedisSettings } from './redis/settings.ts';
 import { ensureAdminKey, readSharedSecrets } from './shared-secrets.ts';
+import { AsyncTraceScope } from './tracing/async-trace-scope.ts';
 import { version } from './version.ts';
 
 /**
@@ -26,7 +27,8 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   const settings = redisSettings(config.redis);
   const access = await readClusterAccess(accessSource(config.kubernetes), log);
   const clock = new ServerClock();
-  const api = apiServer({ access, version: version(), clock, metrics });
+  const traceScope = new AsyncTraceScope();
+  const api = apiServer({ access, version: version(), clock, metrics, traceScope });
   const background = api.lane('background');
   await background.get('/version').catch(async (error: unknown) => { // from here on it is known what time it is
     await api.close();
@@ -44,7 +46,7 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), clock, log, metrics });
   const history = new RedisHistory({ settings, clock, log, metrics, retentionMs: config.history.retention });
   return {
-    clock, driver, records, history,
+    clock, driver, records, history, traceScope,
     coordination: redis.coordination,
     templates: { read: async () => [] },
     pullSecrets: new PodPullSecrets(background),

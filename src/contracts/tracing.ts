@@ -3,8 +3,30 @@ import type { TraceParent } from '../model/trace-context.ts';
 /** A part of what a request took, between two moments of `performance.now()`. */
 export type TellStep = (name: string, began: number, ended: number) => void;
 
+/** A request to another service, made for one of ours. */
+export interface OutgoingCall {
+  /** Its header of that name (W3C Trace Context). */
+  readonly traceparent: string;
+  /** To be called once. `attributes` as those of a request. */
+  ended(outcome: 'good' | 'failed', attributes: Readonly<Record<string, string | number>>): void;
+}
+
+/** A trace that goes on in other services. */
+export interface OngoingTrace {
+  /** Begins a request to another one. `name` is one of a few. */
+  call(name: string): OutgoingCall;
+}
+
+/** Says, where a request to another service is made, which request of ours it is made for. Costs nothing as long as none is traced. */
+export interface TraceScope {
+  /** What `work` does until it has settled is a part of the trace; what it leaves behind is not. */
+  within(trace: OngoingTrace, work: () => Promise<void>): Promise<void>;
+  /** Undefined: for nobody's request, or for one that is not traced. */
+  current(): OngoingTrace | undefined;
+}
+
 /** One request as a span of a trace. */
-export interface RequestSpan {
+export interface RequestSpan extends OngoingTrace {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
   /** 16 of them. */

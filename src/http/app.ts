@@ -3,7 +3,7 @@ import type { AuditSink } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
-import type { Tracer } from '../contracts/tracing.ts';
+import type { Tracer, TraceScope } from '../contracts/tracing.ts';
 import type { Operations } from '../operations/operations.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
@@ -40,6 +40,8 @@ export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving
   readonly metrics?: Metrics;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer | undefined;
+  /** Where other services are asked: so that they are told of the trace. */
+  readonly traceScope?: TraceScope | undefined;
   /** Absent: nobody takes down what is written. */
   readonly audit?: AuditSink | undefined;
   /** From then on every request is refused with 503. */
@@ -69,10 +71,10 @@ export const routesOf = (operations: Operations): readonly Route[] => [
   ...logLevelRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, metrics = NO_METRICS, tracer, audit, ...deps }: AppDeps): Koa<RequestState> => {
+export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, metrics = NO_METRICS, tracer, traceScope, audit, ...deps }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
-  app.use(traced(tracer));
+  app.use(traced(tracer, traceScope));
   app.use(accessLog(log, clock));
   app.use(measured(metrics));
   if (audit) app.use(audited(audit));

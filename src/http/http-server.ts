@@ -49,7 +49,7 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   maxArrivingBytes: 128 * 1024 * 1024,
 };
 
-export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'sunset' | 'metrics' | 'tracer'> {
+export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

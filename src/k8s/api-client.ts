@@ -1,5 +1,6 @@
 import { Pool, type Dispatcher } from 'undici';
 import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import type { TraceScope } from '../contracts/tracing.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
@@ -98,6 +99,8 @@ export interface ApiServerDeps {
   /** Told the time of each answer. */
   readonly clock?: ServerClock;
   readonly metrics?: Metrics;
+  /** Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do not. */
+  readonly traceScope?: TraceScope;
 }
 
 const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 32, background: 16, watches: 64 };
@@ -205,13 +208,17 @@ class Lane implements ApiClient {
   }
 
   async #settle(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
-    const { metrics = NO_METRICS } = this.#deps;
+    const { metrics = NO_METRICS, traceScope } = this.#deps;
     const about = { store: 'api-server', operation: `${wanted.method} ${kindIn(wanted.path)}` };
     const began = performance.now();
+    const call = traceScope?.current()?.call(about.operation);
     try {
-      return await this.#answered(wanted, headers);
+      const answered = await this.#answered(wanted, call ? { ...headers, traceparent: call.traceparent } : headers);
+      call?.ended('good', {});
+      return answered;
     } catch (error) {
       if (!(error instanceof ApiRefused) || error.status >= 500 || error.status === 429) metrics.count('sandpool_store_failures_total', about);
+      call?.ended('failed', error instanceof ApiRefused ? { 'http.response.status_code': error.status } : {});
       throw error;
     } finally {
       metrics.observe('sandpool_store_seconds', about, (performance.now() - began) / 1_000);

@@ -21,3 +21,6 @@ export const parseTraceParent = (header: string | string[] | undefined): TracePa
   if (/^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined;
   return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 };
+
+/** The header's text. */
+export const traceParentText = ({ traceId, parentId, sampled }: TraceParent): string => `00-${traceId}-${parentId}-${sampled ? '01' : '00'}`;

@@ -4,7 +4,7 @@ export interface OtlpSpan {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
-  readonly kind: 1 | 2;
+  readonly kind: 1 | 2 | 3;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly attributes: readonly OtlpAttribute[];

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { TraceScope } from '../../src/contracts/tracing.ts';
 import { OtlpTracer } from '../../src/tracing/otlp-tracer.ts';
 import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
@@ -23,6 +24,29 @@ describe('a request with a traceparent', () => {
     expect(answer.status).to.equal(200);
     expect(answer.headers).to.not.have.property('traceresponse');
     await eventually(() => logged() === TRACE, 'it is logged');
+  });
+
+  it('goes on in other services as it came where nothing is recorded, and else as a span of its own', async () => {
+    const told: string[] = [];
+    const traceScope: TraceScope = {
+      within: async (trace, work) => {
+        told.push(trace.call('GET pods').traceparent);
+        await work();
+      },
+      current: () => undefined,
+    };
+    server = await aServer({ traceScope });
+    await server.tenant.get('/quotas');
+    await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
+    await server.stop();
+    const tracer = new OtlpTracer({ endpoint: 'http://127.0.0.1:9', log: quietLog, clock: new TestClock(), samplePercent: 100, version: '1', replica: 'r' });
+    server = await aServer({ traceScope, tracer });
+    const answer = await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
+    await tracer.stop();
+
+    expect(told[0]).to.equal(TRACEPARENT);
+    expect(told[1]).to.match(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
+    expect(told).to.have.length(2).and.not.include(answer.headers['traceresponse']);
   });
 
   it('is answered as if it had none where that is malformed', async () => {

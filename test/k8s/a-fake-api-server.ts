@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Metrics } from '../../src/contracts/metrics.ts';
+import type { TraceScope } from '../../src/contracts/tracing.ts';
 import type { AddressInfo } from 'node:net';
 import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import type { ClusterAccess } from '../../src/k8s/cluster-access.ts';
@@ -50,5 +51,5 @@ export const plainAccess = (port: number, part: Partial<Pick<ClusterAccess, 'aut
   get kubeConfig(): never { throw new Error('the test has none'); }, ...part,
 });
 
-export const aClientOf = (port: number, { access = plainAccess(port), ...more }: { access?: ClusterAccess; clock?: ServerClock; metrics?: Metrics } = {}): ApiServer =>
+export const aClientOf = (port: number, { access = plainAccess(port), ...more }: { access?: ClusterAccess; clock?: ServerClock; metrics?: Metrics; traceScope?: TraceScope } = {}): ApiServer =>
   apiServer({ access, version: '0.0.1', ...more });

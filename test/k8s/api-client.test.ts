@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
+import type { OngoingTrace } from '../../src/contracts/tracing.ts';
+import { AsyncTraceScope } from '../../src/tracing/async-trace-scope.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { rejection } from '../support/rejection.ts';
@@ -50,6 +52,28 @@ describe('the API client', () => {
     ]);
     expect(api.seen[0]?.headers).to.deep.include({ 'user-agent': 'sandpool/0.0.1', 'accept': 'application/json' });
     expect(proxy.connections).to.be.at.most(2); // undici frees a connection one turn of the loop after its answer
+  });
+
+  it('carries the trace of the request that it is made for, and tells how it ended', async () => {
+    const scope = new AsyncTraceScope();
+    const ended: (readonly unknown[])[] = [];
+    const aTrace = (id: string): OngoingTrace => ({ call: (name) => ({ traceparent: `${id}-${name}`, ended: (outcome, attributes) => { ended.push([id, name, outcome, attributes]); } }) });
+    const own = aClientOf(api.port, { traceScope: scope });
+    answer = ({ method }, response) => { json(response, {}, method === 'PUT' ? 409 : 200); };
+    const work = (name: string) => async (): Promise<void> => {
+      await own.lane('claims').get(`/api/v1/namespaces/a/pods/${name}`);
+      await rejection(own.lane('claims').replace(`/apis/sandpool.dev/v1alpha1/namespaces/a/sandboxes/${name}`, {}));
+    };
+    try {
+      await Promise.all([scope.within(aTrace('one'), work('one')), scope.within(aTrace('two'), work('two')), work('nobody')()]);
+    } finally {
+      await own.close();
+    }
+
+    for (const id of ['one', 'two', undefined]) {
+      expect(api.seen.filter(({ url }) => url.endsWith(id ?? 'nobody')).map(({ headers }) => headers['traceparent'])).to.deep.equal(id === undefined ? [undefined, undefined] : [`${id}-GET pods`, `${id}-PUT sandboxes`]);
+      expect(ended.filter(([of]) => of === id)).to.deep.equal(id === undefined ? [] : [[id, 'GET pods', 'good', {}], [id, 'PUT sandboxes', 'failed', { 'http.response.status_code': 409 }]]);
+    }
   });
 
   it('takes the credentials of the moment, and says when they were rejected', async () => {

@@ -42,6 +42,29 @@ describe('OtlpTracer', () => {
     expect(collector.posts[0]).to.include({ path: '/v1/traces', type: 'application/json' });
   });
 
+  it("sends what was asked of another service as a span below the request's, under the id that the other one is told", async () => {
+    const span = aTracer().begin(PARENT);
+    const [good, failed] = [span.call('GET pods'), span.call('PUT sandboxes')];
+    good.ended('good', {});
+    span.end('POST /sandboxes', {}, 'good');
+    failed.ended('failed', { 'http.response.status_code': 409 }); // its request was answered meanwhile
+
+    await eventually(() => collector.spans.length === 3, 'all are there');
+    const [, ...calls] = collector.spans;
+    expect(calls.map(({ name, kind, parentSpanId, status: { code } }) => [name, kind, parentSpanId, code])).to.deep.equal([['GET pods', 3, span.spanId, 0], ['PUT sandboxes', 3, span.spanId, 2]]);
+    expect([good, failed].map(({ traceparent }) => traceparent)).to.deep.equal(calls.map(({ spanId }) => `00-${PARENT.traceId}-${spanId}-01`));
+    expect(calls[1]?.attributes).to.deep.equal([{ key: 'http.response.status_code', value: { intValue: '409' } }]);
+  });
+
+  it('tells of 32 such requests at most', async () => {
+    const span = aTracer().begin(PARENT);
+    for (let n = 0; n < 100; n += 1) span.call('GET pods').ended('good', {});
+    span.end('POST /sandboxes', {}, 'good');
+
+    await eventually(() => collector.spans.length > 0, 'it is there');
+    expect(collector.spans).to.have.length(33);
+  });
+
   it('begins a trace of its own where the client has none', async () => {
     const span = aTracer().begin(undefined);
     span.end('GET /quotas', {}, 'failed');
@@ -57,6 +80,7 @@ describe('OtlpTracer', () => {
     const tracer = aTracer({ samplePercent: 10, random: () => 0.1 });
     for (const span of [tracer.begin({ ...PARENT, sampled: false }), tracer.begin(undefined)]) {
       expect(span.sampled).to.equal(false);
+      expect(span.call('GET pods').traceparent).to.equal(`00-${span.traceId}-${span.spanId}-00`);
       span.end('GET /quotas', {}, 'good');
     }
     tracer.begin(PARENT).end('POST /sandboxes', {}, 'good');

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import type { OngoingTrace } from '../../src/contracts/tracing.ts';
+import { AsyncTraceScope } from '../../src/tracing/async-trace-scope.ts';
+
+const aTrace = (): OngoingTrace => ({ call: () => ({ traceparent: '', ended: () => undefined }) });
+const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+
+describe('the scope of a trace', () => {
+  it('is what a request does, however many there are at a time', async () => {
+    const scope = new AsyncTraceScope();
+    const [one, other] = [aTrace(), aTrace()];
+    const seen: boolean[] = [];
+    const work = (own: OngoingTrace) => async (): Promise<void> => {
+      for (let step = 0; step < 3; step += 1) {
+        seen.push(scope.current() === own);
+        await turn();
+      }
+    };
+    await Promise.all([scope.within(one, work(one)), scope.within(other, work(other))]);
+
+    expect(seen).to.deep.equal([true, true, true, true, true, true]);
+    expect(scope.current()).to.equal(undefined);
+  });
+
+  it('is not what a request leaves behind, however it ended', async () => {
+    for (const end of [() => undefined, () => { throw new Error('it failed'); }]) {
+      const scope = new AsyncTraceScope();
+      let over = (): void => undefined;
+      const settled = new Promise<void>((resolve) => { over = resolve; });
+      let left: Promise<OngoingTrace | undefined> | undefined;
+      await scope.within(aTrace(), async () => {
+        left = settled.then(() => scope.current());
+        end();
+      }).catch(() => undefined);
+      over();
+
+      expect(await left).to.equal(undefined);
+    }
+  });
+});
