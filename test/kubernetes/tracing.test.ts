@@ -1,0 +1,36 @@
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { TraceCollector } from '../support/trace-collector.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const PATIENCE_MS = 60_000;
+
+describe('a replica with a collector of traces', function () {
+  this.timeout(300_000);
+  const controlPlane = onTheControlPlane();
+  let collector: TraceCollector;
+  const environment: Record<string, string> = {};
+  before('a collector', async () => {
+    collector = await TraceCollector.start();
+    environment['SANDPOOL_TRACING_ENDPOINT'] = collector.endpoint;
+  });
+  const replicas = onReplicas(controlPlane, { count: 1, env: environment });
+  after('the collector', () => collector.stop());
+
+  it('tells what a claim asked of the API server, in the trace of who claims', async () => {
+    const client = new HttpClient(replicas().replica(0).port, await replicas().tenant('red', 'rita'));
+    await controlPlane().apply(aPodTemplate('idle-pod'));
+    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'traced', templateName: 'idle-pod', replicas: 1 }));
+
+    await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'traced' }, { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } }), PATIENCE_MS);
+
+    const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
+    const claimed = () => ofTrace().find(({ name, attributes }) => name === 'POST /sandboxes' && attributes.some(({ key, value }) => key === 'http.response.status_code' && value['intValue'] === '201'));
+    await eventually(() => claimed() !== undefined, 'the claim is a span', PATIENCE_MS);
+    await eventually(() => ofTrace().some(({ name, kind, parentSpanId }) => name === 'PUT sandboxes' && kind === 3 && parentSpanId === claimed()?.spanId), 'what it wrote is a span below it', PATIENCE_MS);
+  });
+});
