@@ -14,7 +14,7 @@ export const COSTS = {
   control: 14 + 2.9 + 3.3,
   /** Of every replica: what it holds without any instance, and for each. */
   replicaMemory: 160 * 1024,
-  instanceMemory: 4.56,
+  instanceMemory: 4.86,
   /** Of a replica: from its start until it serves, for each instance. */
   start: 6_100 / 20_000,
   /** In Redis: one finished sandbox. */
