@@ -88,7 +88,6 @@ class Following {
     let seenBy: string | undefined;
     try {
       for (let look = this.#first; !signal.aborted; look = undefined) {
-        this.#changed = false;
         const { by, note, page } = look ?? await this.#look();
         const told = `${by} ${note ?? ''}`;
         if (told !== seenBy) yield { kind: 'seen-by', replica: by, ...(note === undefined ? {} : { note }) };
@@ -111,6 +110,7 @@ class Following {
   }
 
   async #look(): Promise<Look> {
+    this.#changed = false;
     const { coordination, replica } = this.#deps;
     const leader = coordination.lease(this.#actor.shard) ? replica : coordination.holders().get(this.#actor.shard);
     if (leader !== undefined && leader !== replica) return await this.#lookThere(leader);

@@ -23,7 +23,7 @@ const kindsOf = (trails: Trails): InspectedKinds => {
 const twoReplicas = (leader = 'two') => {
   const clock = new TestClock();
   const trailsOf = (): Trails => new ActorTrails({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
-  const world = { clock, leader: leader as string | undefined, silent: false, asked: 0, one: trailsOf(), two: trailsOf(), sessions: undefined as unknown as TrailSessions };
+  const world = { clock, leader: leader as string | undefined, silent: false, old: false, asked: 0, one: trailsOf(), two: trailsOf(), sessions: undefined as unknown as TrailSessions };
   world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock, replica: 'two' });
   const move = (trails: Trails, to: string): void => {
     clock.advance(1);
@@ -38,6 +38,7 @@ const twoReplicas = (leader = 'two') => {
       askReplica: async (_, question) => {
         world.asked += 1;
         if (world.silent) return undefined;
+        if (world.old) return '{}'; // what one answers that does not know the question
         const asked = JSON.parse(question) as ReplicaQuestion;
         if (asked.about !== 'transitions') throw new Error('nothing else is asked');
         return await answerText(() => world.sessions.page(asked));
@@ -88,6 +89,29 @@ describe('following an actor', () => {
     await eventually(() => reader.read.length === 3, 'it is told');
     expect(reader.read).to.deep.equal(['<one>', 'claiming', 'running']);
     expect(world.asked).to.equal(0);
+    await reader.stop();
+  });
+
+  it('tells without time going on what came before somebody read', async () => {
+    const world = twoReplicas('one');
+    const { news, close } = await world.follow(alice, { kind: 'pool', text: 'a' });
+    world.move(world.one, 'running');
+    const controller = new AbortController();
+    const read: string[] = [];
+    const over = (async () => { for await (const each of news(controller.signal)) read.push(each.kind); })().finally(close);
+
+    await eventually(() => read.length === 2, 'it is told');
+    expect(read).to.deep.equal(['seen-by', 'transition']);
+    controller.abort();
+    await over;
+  });
+
+  it('says that the leader runs a version that can not tell', async () => {
+    const world = twoReplicas();
+    world.old = true;
+    const reader = await aReader(world);
+
+    await reads(world, reader, ['<two: it runs a version that does not tell>']);
     await reader.stop();
   });
 
