@@ -26,12 +26,15 @@ describe('the alert about the audit, on a real daemon', function () {
     expect(await watch.look('SandpoolAuditLost')).to.equal(false);
 
     renameSync(folder(), `${folder()}-away`);
-    await within(120_000, 'it shows', async () => {
-      await Promise.all(Array.from({ length: 50 }, () => client.post('/sandboxes', { poolName: 'nowhere' }))); // until a file is full
-      return (await value('sandpool_audit_unwritable_seconds')) > 0 && (await value('sandpool_audit_waiting_lines')) > 0 || undefined;
-    });
-    await watch.fires('SandpoolAuditLost', 120_000);
-    renameSync(`${folder()}-away`, folder());
+    try {
+      await within(120_000, 'it shows', async () => {
+        await Promise.all(Array.from({ length: 50 }, () => client.post('/sandboxes', { poolName: 'nowhere' }))); // until a file is full
+        return (await value('sandpool_audit_unwritable_seconds')) > 0 && (await value('sandpool_audit_waiting_lines')) > 0 || undefined;
+      });
+      await watch.fires('SandpoolAuditLost', 120_000);
+    } finally {
+      renameSync(`${folder()}-away`, folder());
+    }
 
     await watch.clears('SandpoolAuditLost');
     await within(60_000, 'it goes', async () => (await value('sandpool_audit_unwritable_seconds')) === 0 && (await value('sandpool_audit_waiting_lines')) === 0 || undefined);

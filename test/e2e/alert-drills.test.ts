@@ -75,13 +75,16 @@ describe('alerts on a real daemon', function () {
 
   it('SandpoolQuotasReached: a quota of none, and then of enough', async () => {
     await stocked(client, 2);
-    await admin.put('/admin/quotas/default/default', { sandboxes: 0 });
     expect(await watch.look('SandpoolQuotasReached')).to.equal(false);
 
-    expect((await client.post('/sandboxes', { poolName: 'default' })).status).to.equal(429);
-    await watch.fires('SandpoolQuotasReached');
+    await admin.put('/admin/quotas/default/default', { sandboxes: 0 });
+    try {
+      expect((await client.post('/sandboxes', { poolName: 'default' })).status).to.equal(429);
+      await watch.fires('SandpoolQuotasReached');
+    } finally {
+      await admin.put('/admin/quotas/default/default', { sandboxes: 100 });
+    }
 
-    await admin.put('/admin/quotas/default/default', { sandboxes: 100 });
     await watch.anHourLater();
     await claim(client);
     await watch.clears('SandpoolQuotasReached');

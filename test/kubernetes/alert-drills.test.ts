@@ -105,23 +105,27 @@ describe('alerts on real replicas', function () {
     await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
 
     link(0).toApi.delayMs = 700;
-    await fireUnderWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
-
-    link(0).toApi.delayMs = 0;
+    try {
+      await fireUnderWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
+    } finally {
+      link(0).toApi.delayMs = 0;
+    }
     await clearsWithWork('SandpoolStoreSlow', 'SandpoolClaimsSlow');
   });
 
   it('SandpoolNotReady, SandpoolNoneReady and SandpoolMirrorStale: one replica hears nothing of the API server, then neither does, and then both do', async () => {
     for (const alert of ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolMirrorStale']) await watch.clears(alert);
 
-    link(1).toApi.state = 'hold';
-    await watch.fires('SandpoolNotReady', 120_000);
-    expect(await watch.look('SandpoolNoneReady'), 'the other one serves').to.equal(false);
-    link(0).toApi.state = 'hold';
-    await watch.fires('SandpoolMirrorStale', 120_000);
-    await watch.fires('SandpoolNoneReady', 120_000);
-
-    for (const { toApi } of links) toApi.state = 'pass';
+    try {
+      link(1).toApi.state = 'hold';
+      await watch.fires('SandpoolNotReady', 120_000);
+      expect(await watch.look('SandpoolNoneReady'), 'the other one serves').to.equal(false);
+      link(0).toApi.state = 'hold';
+      await watch.fires('SandpoolMirrorStale', 120_000);
+      await watch.fires('SandpoolNoneReady', 120_000);
+    } finally {
+      for (const { toApi } of links) toApi.state = 'pass';
+    }
     for (const alert of ['SandpoolNoneReady', 'SandpoolNotReady', 'SandpoolMirrorStale']) await watch.clears(alert, 120_000);
   });
 
