@@ -67,7 +67,7 @@ describe('following an actor on two replicas', function () {
     await eventually(() => isSeenBy(readers[1], follows), 'the other leads, and tells', PATIENCE_MS);
     await untilAnswered(200, () => client.delete(`/sandboxes/${id}`));
     await eventually(() => readers[1].events.at(-1)?.event === 'end', 'its end is told', PATIENCE_MS);
-    expect(moves(readers[1]).map(({ to }) => String(to).split('.')[0])).to.include('stopping').and.not.include('running');
+    expect(moves(readers[1]).map(({ to }) => String(to).split('.')[0])).to.include('stopping'); // what both saw may be told twice
     expect(readers[1].events.filter(({ event }) => event === 'reset')).to.deep.equal([]);
   });
 });
