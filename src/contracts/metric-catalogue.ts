@@ -8,6 +8,8 @@ export interface MetricSpec {
   readonly labels: readonly string[];
   /** Combinations of labels that are told apart at most; what comes later counts under `other`. */
   readonly most: number;
+  /** A label that keeps its value also then; of 40 values at most. */
+  readonly stays?: string;
   /** Upper bounds in seconds, of a histogram. */
   readonly buckets?: readonly number[];
   /** Values of its only label that are told from the start, as 0: else the first of them would be no increase to whoever watches. */
@@ -59,7 +61,7 @@ export const METRICS = {
   sandpool_conflicts_total: counter('Conditional writes that were refused because the record had moved.', ['operation'], 12),
   sandpool_shards_led: gauge('Shards that this replica leads; 16 over all replicas.', []),
 
-  sandpool_http_requests_total: counter('Requests by the template of their route and their status; route "none" is a path that there is not.', ['method', 'route', 'status'], 300),
+  sandpool_http_requests_total: { ...counter('Requests by the template of their route and their status; route "none" is a path that there is not. What counts as other keeps its status.', ['method', 'route', 'status'], 300), stays: 'status' },
   sandpool_http_seconds: histogram('How long requests took, by the template of their route. Streams count until their answer has begun.', ['method', 'route'], { buckets: REQUEST_SECONDS, most: 90 }),
   sandpool_http_turned_away_total: counter('Requests that were answered with 503 before anything was spent on them.', []),
 

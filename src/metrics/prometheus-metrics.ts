@@ -18,7 +18,7 @@ export class PrometheusMetrics implements Metrics {
   constructor() {
     collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: 20 });
     for (const [name, spec] of Object.entries<MetricSpec>(METRICS)) {
-      this.#bounds.set(name, new SeriesBound(spec.labels, spec.most));
+      this.#bounds.set(name, new SeriesBound(spec.labels, spec.most, spec.stays));
       if (spec.kind === 'histogram') this.#addHistogram(name, spec);
       else if (spec.kind === 'counter') this.#addCounter(name, spec);
       else this.#addGauge(name, spec);

@@ -1,15 +1,24 @@
 type Labels = Readonly<Record<string, string>>;
 
-/** Tells so many combinations of labels apart, the first ones; all others are one, `other`. */
+/** Values of the label that stays. */
+const MOST_OTHERS = 40;
+
+/**
+ * Tells so many combinations of labels apart, the first ones; all others are one, `other`. Where a label is named that stays, there is
+ * one for each of its values: what an alert asks for can't be hidden by whoever uses the combinations up.
+ */
 export class SeriesBound {
   readonly #names: readonly string[];
   readonly #most: number;
   readonly #other: Labels;
+  readonly #stays: string | undefined;
+  readonly #others = new Map<string, Labels>();
   readonly #known = new Map<string, Labels>();
 
-  constructor(names: readonly string[], most: number) {
+  constructor(names: readonly string[], most: number, stays?: string) {
     this.#names = names;
     this.#most = most;
+    this.#stays = stays;
     this.#other = Object.fromEntries(names.map((name) => [name, 'other']));
   }
 
@@ -18,11 +27,21 @@ export class SeriesBound {
     for (const name of this.#names) key += `${labels[name] ?? ''}\n`;
     const known = this.#known.get(key);
     if (known) return known;
-    if (this.#known.size >= this.#most) return this.#other;
+    if (this.#known.size >= this.#most) return this.#otherOf(labels);
     this.#known.set(key, labels);
     return labels;
   }
 
   /** Of what is read anew. */
   forget(): void { this.#known.clear(); }
+
+  #otherOf(labels: Labels): Labels {
+    const value = this.#stays === undefined ? undefined : labels[this.#stays];
+    if (this.#stays === undefined || value === undefined) return this.#other;
+    const known = this.#others.get(value);
+    if (known || this.#others.size >= MOST_OTHERS) return known ?? this.#other;
+    const other = { ...this.#other, [this.#stays]: value };
+    this.#others.set(value, other);
+    return other;
+  }
 }
