@@ -135,20 +135,21 @@ export interface CliInTerminal {
   readonly ended: Promise<number>;
 }
 
-/** Runs `stty -g` after the command, so that `SETTINGS [...]` in the output tells whether its terminal was put back. */
+/** Runs `stty -g` after the command, so that `AFTER[...]` in the output tells whether its terminal was put back; it ends once that was read, for node-pty may lose what it has not read by then. */
 export const startCliInTerminal = (args: readonly string[], env: Readonly<Record<string, string>>, size = { cols: 90, rows: 30 }): CliInTerminal => {
   const words = [process.execPath, ...CLI, ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
-  const pty = spawnPty('/bin/sh', ['-c', `echo "BEFORE[$(stty -g)]"; ${words}; code=$?; echo "AFTER[$(stty -g)]"; exit $code`], {
+  const pty = spawnPty('/bin/sh', ['-c', `echo "BEFORE[$(stty -g)]"; ${words}; code=$?; echo "AFTER[$(stty -g)]"; read -r _; exit $code`], {
     ...size, env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), TERM: 'xterm', ...env },
   });
   let output = '';
-  pty.onData((part) => { output += part; });
-  // The exit may be told before the last output was read.
-  const ended = new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); }).then(async (exitCode) => {
-    await eventually(() => /AFTER\[.*?\]/.test(output), 'the output is all there');
-    return exitCode;
+  let isRead = false;
+  pty.onData((part) => {
+    output += part;
+    if (isRead || !/AFTER\[.*?\]/.test(output)) return;
+    isRead = true;
+    pty.write('\n');
   });
-  ended.catch(() => undefined); // of one that is killed nobody asks
+  const ended = new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); });
   return {
     pty,
     output: () => output,
