@@ -1,5 +1,6 @@
 import type { ActorReport, ActorTransition, MachineReport } from '../client/wire.ts';
 import { formatDuration } from '../model/durations.ts';
+import { printable } from './printable.ts';
 import { shortTime } from './rows.ts';
 import { stateChart } from './state-chart.ts';
 import { fields, table } from './table.ts';
@@ -42,4 +43,3 @@ const shown = (value: unknown): string => printable(JSON.stringify(value) ?? 'no
 /** To the second where it is longer than that. */
 const lasting = (ms: number): string => formatDuration(ms >= 1_000 ? Math.round(ms / 1_000) * 1_000 : Math.max(0, Math.round(ms)));
 
-const printable = (text: string): string => text.replace(/\p{Cc}/gu, '?');

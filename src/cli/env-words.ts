@@ -2,6 +2,7 @@ import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../
 import { formatDuration } from '../model/durations.ts';
 import { counted } from './counted.ts';
 import { changesText, membersOf } from './env-rows.ts';
+import { printable } from './printable.ts';
 import { shortTime } from './rows.ts';
 
 /** What is known of an env; `decisions` by group, the newest first. */
@@ -30,7 +31,7 @@ export const explainEnv = ({ env, decisions }: EnvStory): string => {
     })]),
     ...alone.flatMap((member) => ['', `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} that its pool asks for`, ...memberLines(member, now)]),
   ];
-  return `${lines.map((line) => line.replace(/\p{Cc}/gu, '?')).join('\n')}\n`;
+  return `${lines.map(printable).join('\n')}\n`;
 };
 
 interface GroupStory {

@@ -1,4 +1,5 @@
 import type { CliContext } from './context.ts';
+import { printable } from './printable.ts';
 
 /** What a person sees while something takes long: one line on standard error that is written over. Silent where that is no terminal. */
 export interface Progress {
@@ -22,7 +23,7 @@ export const progressOn = ({ stderr }: CliContext): Progress => {
       last = now;
       shown = true;
       const width = Math.max(1, (stderr.columns ?? 80) - 1);
-      stderr.write(`${CLEAR_LINE}${text.replace(/\p{Cc}/gu, '?').slice(0, width)}`);
+      stderr.write(`${CLEAR_LINE}${printable(text).slice(0, width)}`);
     },
     end: () => {
       if (shown) stderr.write(CLEAR_LINE);

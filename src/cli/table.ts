@@ -1,3 +1,5 @@
+import { printable } from './printable.ts';
+
 /** Rows under a heading, in columns two spaces apart. Control characters show as `?`: what a table shows may come from others. */
 export const table = (heading: readonly string[], rows: readonly (readonly string[])[]): string =>
   aligned([heading, ...rows]);
@@ -13,4 +15,3 @@ const aligned = (rows: readonly (readonly string[])[]): string => {
   return shown.map((row) => `${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()}\n`).join('');
 };
 
-const printable = (text: string): string => text.replace(/\p{Cc}/gu, '?');

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import { CliFailure } from '../failure.ts';
+import { printable } from '../printable.ts';
 
 /** Bytes in one command: as base64 they fit in a request's body of 1 MiB, and in what is kept of a command's output. */
 const PIECE_BYTES = 512 * 1024;
@@ -96,7 +97,7 @@ export class SandboxFiles {
     if (exitCode === 0) return stdout;
     if (timedOut) throw new CliFailure(`the sandbox took longer than ${seconds} s`);
     const [first = ''] = stderr.trim().split('\n');
-    throw new CliFailure(`the sandbox says: ${first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, '').replace(/\p{Cc}/gu, '?') || `exit code ${exitCode}`}`,
+    throw new CliFailure(`the sandbox says: ${printable(first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, '')) || `exit code ${exitCode}`}`,
       /No space left/.test(stderr) ? ['what a sandbox writes lies in its memory; df -h there shows how much is left'] : []);
   }
 }
