@@ -1,14 +1,16 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
  * files that are named; with `--nodes` the unit suites on the other Nodes too; with `kubernetes` alone the suites that need a
- * control plane, which otherwise don't run, and no checks. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
+ * control plane, which otherwise don't run, and no checks. Two suites run beside each other, unless `--in-turn` is given: one
+ * of real daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
  * failure; any other code means that it crashed itself.
  *
  * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its last test or leaves
  * processes behind counts as failed.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -40,15 +42,21 @@ const ON_ONE_NODE = new Set(['e2e', 'native', 'deploy']);
 interface Suite { readonly name: string; readonly files: readonly string[]; readonly node?: string }
 interface Started { readonly child: ChildProcess; readonly session: number }
 
+/** What has daemons on the default ports, or is slow for what it waits for. */
+const OF_DAEMONS = new Set(['e2e', 'deploy', 'process']);
+
+/** Suites that run in turn, with a folder of their own for what they leave behind. Those of one that is `quiet` are shown when they are over. */
+interface Lane { readonly suites: readonly Suite[]; readonly folder: string; readonly quiet: boolean; current?: Started }
+
 const main = async (args: readonly string[]): Promise<number> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
   chmodSync(folder, 0o711); // sandboxes run under uids of their own, and must reach their folders below it
   const kubernetes = args.length === 1 && args[0] === KUBERNETES;
   const deadline = performance.now() + (kubernetes ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
-  let current: Started | undefined;
+  const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
-    if (current) killSession(current);
-    void endLeftovers(ofRun({ session: current?.session ?? -1, folder }), 0).finally(() => {
+    for (const { current } of running) if (current) killSession(current);
+    void Promise.all(running.map(({ current, folder: own }) => endLeftovers(ofRun({ session: current?.session ?? -1, folder: own }), 0))).finally(() => {
       rmSync(folder, { recursive: true, force: true });
       process.exit(signal === 'SIGINT' ? 130 : 143);
     });
@@ -56,19 +64,17 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const files = kubernetes ? [] : args.filter((arg) => arg !== '--nodes');
+  const files = kubernetes ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
   const checks = CHECKS.filter(({ name }) => files.length === 0 && (!kubernetes || name === 'build'));
   const results: SuiteResult[] = checks.map(runCheck);
   const suites: readonly Suite[] = files.length === 0
     ? suitesOf(join(ROOT, 'test')).filter(({ name }) => (name === KUBERNETES) === kubernetes)
     : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
-    for (const suite of chosen) {
-      console.log(`\n== ${suite.name}`);
-      const began = performance.now();
-      results.push(await runSuite(suite, { folder, deadline, started: (suiteProcess) => { current = suiteProcess; } }));
-      console.log(`== ${suite.name}: ${((performance.now() - began) / 1_000).toFixed(0)} s`);
-    }
+    const of = args.includes('--in-turn') || files.length > 0 ? [chosen] : [chosen.filter(isOfDaemons), chosen.filter((suite) => !isOfDaemons(suite))];
+    const lanes = of.filter(({ length }) => length > 0).map((own, n): Lane => ({ suites: own, folder: join(folder, String(n)), quiet: n > 0 }));
+    running.splice(0, running.length, ...lanes);
+    results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, deadline)))).flat());
   };
   await runAll(suites);
   for (const major of args.includes('--nodes') ? OTHER_NODES : []) {
@@ -98,18 +104,34 @@ const suitesOf = (folder: string): readonly Suite[] => {
   }));
 };
 
-const runSuite = async (suite: Suite, run: { folder: string; deadline: number; started: (suiteProcess: Started) => void }): Promise<SuiteResult> => {
+const isOfDaemons = ({ name }: Suite): boolean => OF_DAEMONS.has(name);
+
+const runLane = async (lane: Lane, deadline: number): Promise<readonly SuiteResult[]> => {
+  mkdirSync(lane.folder, { recursive: true, mode: 0o711 });
+  const results: SuiteResult[] = [];
+  for (const suite of lane.suites) {
+    console.log(lane.quiet ? `\n== ${suite.name} begins beside it` : `\n== ${suite.name}`);
+    const began = performance.now();
+    results.push(await runSuite(suite, lane, deadline));
+    console.log(`== ${suite.name}: ${((performance.now() - began) / 1_000).toFixed(0)} s`);
+  }
+  return results;
+};
+
+const runSuite = async (suite: Suite, lane: Lane, deadline: number): Promise<SuiteResult> => {
   const failed = (problem: string, result?: SuiteResult): SuiteResult => {
     console.log(`\n${suite.name}: ${problem}`);
     return { passed: result?.passed ?? 0, failed: [...result?.failed ?? [], `${suite.name}: ${problem}`], skipped: result?.skipped ?? [] };
   };
-  if (performance.now() > run.deadline) return failed('not run, the time for all suites is over');
-  const file = join(run.folder, 'result.json');
+  if (performance.now() > deadline) return failed('not run, the time for all suites is over');
+  const file = join(lane.folder, 'result.json');
   rmSync(file, { force: true });
-  const suiteProcess = startMocha(suite, file, run.folder);
-  run.started(suiteProcess);
-  const end = await waitForEnd(suiteProcess, file, run.deadline);
-  const leftovers = await endLeftovers(ofRun({ session: suiteProcess.session, folder: run.folder }), LEFTOVER_GRACE_MS);
+  const suiteProcess = startMocha(suite, file, lane);
+  const shown = shownAtItsEnd(suiteProcess.child);
+  lane.current = suiteProcess;
+  const end = await waitForEnd(suiteProcess, file, deadline);
+  const leftovers = await endLeftovers(ofRun({ session: suiteProcess.session, folder: lane.folder }), LEFTOVER_GRACE_MS);
+  await shown();
 
   const found = readResult(file);
   if (!found) return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);
@@ -123,7 +145,7 @@ const runSuite = async (suite: Suite, run: { folder: string; deadline: number; s
   return result;
 };
 
-const startMocha = ({ files, node = process.execPath }: Suite, result: string, folder: string): Started => {
+const startMocha = ({ files, node = process.execPath }: Suite, result: string, { folder, quiet }: Lane): Started => {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
   const mocha = join(ROOT, 'node_modules/mocha/bin/mocha.js');
   const options = ['--config', join(ROOT, '.mocharc.json'), '--reporter', join(ROOT, 'script/test-reporter.ts'), '--reporter-option', `result=${result}`];
@@ -131,10 +153,23 @@ const startMocha = ({ files, node = process.execPath }: Suite, result: string, f
     cwd: ROOT,
     detached: true,
     env: { ...Object.fromEntries(clean), TMPDIR: folder, PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}` },
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
   });
   child.on('error', (error) => console.log(`mocha can't be started: ${error.message}`));
   return { child, session: child.pid ?? -1 };
+};
+
+/** Keeps what it prints, where that is not on the terminal yet; the function shows it. */
+const shownAtItsEnd = ({ stdout, stderr }: ChildProcess): (() => Promise<void>) => {
+  const parts: Buffer[] = [];
+  const ends = [stdout, stderr].filter((stream) => stream !== null).map(async (stream) => {
+    stream.on('data', (part: Buffer) => { parts.push(part); });
+    await once(stream, 'close');
+  });
+  return async () => {
+    await Promise.race([Promise.all(ends), pause(LEFTOVER_GRACE_MS)]);
+    process.stdout.write(Buffer.concat(parts));
+  };
 };
 
 /** Resolves when the process has ended, by itself or killed: at the deadline, or when it lives on after its last test. */

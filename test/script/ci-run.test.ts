@@ -20,7 +20,7 @@ describe('.ci/run', () => {
 
   const program = (name: string, text: string): void => writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   const run = (nodes: string, kubernetes: string): { readonly code: number | null; readonly lastLine: string } => {
-    program('script/test', `case $1 in --nodes) ${nodes} ;; kubernetes) ${kubernetes} ;; esac`);
+    program('script/test', `case $* in '--in-turn --nodes') ${nodes} ;; kubernetes) ${kubernetes} ;; esac`);
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8', env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
     });
