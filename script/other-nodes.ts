@@ -16,8 +16,11 @@ export const otherNode = (major: number): { readonly program: string } | { reado
     mkdirSync(folder, { recursive: true });
     const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', `${name}@${major}`];
     const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: 300_000 });
-    if (status !== 0) return { cause: `npm can't fetch it: ${(stderr ?? '').trim().split('\n')[0] ?? ''}` };
+    if (status !== 0) return { cause: `npm can't fetch it: ${problemIn(stderr ?? '')}` };
   }
   const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   return status === 0 && stdout.startsWith(`v${major}.`) ? { program } : { cause: `${program} does not run` };
 };
+
+/** Warnings come first. */
+const problemIn = (said: string): string => (said.match(/^npm error .*$/gm)?.slice(0, 3).join('; ') ?? said.trim().split('\n')[0] ?? '').slice(0, 400);
