@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Assembly, AssemblyTerms } from './assembly.ts';
 import type { Config } from './config.ts';
+import type { OngoingTrace } from './contracts/tracing.ts';
 import { apiServer } from './k8s/api-client.ts';
 import { BoundVolumes } from './k8s/bound-volumes.ts';
 import { type AccessSource, readClusterAccess } from './k8s/cluster-access.ts';
@@ -10,12 +11,12 @@ import { KubernetesRecordStore } from './k8s/record-store.ts';
 import { KubernetesSandboxDriver } from './k8s/sandbox-driver.ts';
 import { ServerClock } from './k8s/server-clock.ts';
 import { usageRecords } from './k8s/usage-records.ts';
+import { AsyncScope } from './model/async-scope.ts';
 import { namespaceOf, teamOf } from './namespaces.ts';
 import { redisCoordination } from './redis/coordination.ts';
 import { RedisHistory } from './redis/history.ts';
 import type { RedisSettings } from './redis/settings.ts';
 import { ensureAdminKey, readSharedSecrets } from './shared-secrets.ts';
-import { AsyncTraceScope } from './tracing/async-trace-scope.ts';
 import { version } from './version.ts';
 
 /**
@@ -27,7 +28,7 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   const settings = redisSettings(config.redis);
   const access = await readClusterAccess(accessSource(config.kubernetes), log);
   const clock = new ServerClock();
-  const traceScope = new AsyncTraceScope();
+  const traceScope = new AsyncScope<OngoingTrace>();
   const api = apiServer({ access, version: version(), clock, metrics, traceScope });
   const background = api.lane('background');
   await background.get('/version').catch(async (error: unknown) => { // from here on it is known what time it is

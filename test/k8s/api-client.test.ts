@@ -4,7 +4,7 @@ import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
-import { AsyncTraceScope } from '../../src/tracing/async-trace-scope.ts';
+import { AsyncScope } from '../../src/model/async-scope.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { rejection } from '../support/rejection.ts';
@@ -55,7 +55,7 @@ describe('the API client', () => {
   });
 
   it('carries the trace of the request that it is made for, and tells how it ended', async () => {
-    const scope = new AsyncTraceScope();
+    const scope = new AsyncScope<OngoingTrace>();
     const ended: (readonly unknown[])[] = [];
     const aTrace = (id: string): OngoingTrace => ({ call: (name) => ({ traceparent: `${id}-${name}`, ended: (outcome, attributes) => { ended.push([id, name, outcome, attributes]); } }) });
     const own = aClientOf(api.port, { traceScope: scope });

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
-import { AsyncTraceScope } from '../../src/tracing/async-trace-scope.ts';
+import { AsyncScope } from '../../src/model/async-scope.ts';
 
 const aTrace = (): OngoingTrace => ({ call: () => ({ traceparent: '', ended: () => undefined }) });
 const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
 
-describe('the scope of a trace', () => {
+describe('the scope of a request', () => {
   it('is what a request does, however many there are at a time', async () => {
-    const scope = new AsyncTraceScope();
+    const scope = new AsyncScope<OngoingTrace>();
     const [one, other] = [aTrace(), aTrace()];
     const seen: boolean[] = [];
     const work = (own: OngoingTrace) => async (): Promise<void> => {
@@ -24,7 +24,7 @@ describe('the scope of a trace', () => {
 
   it('is not what a request leaves behind, however it ended', async () => {
     for (const end of [() => undefined, () => { throw new Error('it failed'); }]) {
-      const scope = new AsyncTraceScope();
+      const scope = new AsyncScope<OngoingTrace>();
       let over = (): void => undefined;
       const settled = new Promise<void>((resolve) => { over = resolve; });
       let left: Promise<OngoingTrace | undefined> | undefined;
