@@ -3,8 +3,9 @@ import { groupFor, type AutoscalingGroup } from '../model/autoscaling-group.ts';
 import { MOST_GROUPS, MOST_MEMBERS, type EnvMember, type EnvMode, type EnvOverrides, type EnvRecord, type MemberConfig, type TemplateRef } from '../model/env.ts';
 import { ENV_CONDITIONS } from '../model/env-condition.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
-import { isBornAsItself, ownerOf } from './born-as.ts';
-import { mendedOf, type Fault, type Resource, type ResourceObject, type Written } from './resource.ts';
+import { ownerOf } from './born-as.ts';
+import { ownedResource } from './owned-resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT } from './sandbox-resource.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
@@ -51,20 +52,8 @@ export interface EnvResourceDeps {
   readonly now: () => number;
 }
 
-export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> => ({
-  kind: 'SandboxEnv',
-  plural: 'sandboxenvs',
-  place: ({ owner: { namespace }, name }) => ({ namespace, name }),
-  find: (key) => ({ namespace: key.slice(0, key.indexOf('/')), name: key.slice(key.indexOf('/') + 1) }),
-  unique: ({ uid }) => `${ENV_LABEL}=${uid}`,
-  write: (record, before) => written(record, (before?.resolved as ResolvedEnv | undefined)?.bornAt ?? new Date(deps.now()).toISOString()),
-  read: (object) => {
-    const resolved = object.resolved as ResolvedEnv | undefined;
-    if (resolved && resolved.format > FORMAT) return { kind: 'too-new', format: resolved.format };
-    if (!resolved || !isBornAsItself(object, resolved)) return { kind: 'unsettled', object };
-    return { kind: 'record', record: recordOf(object, resolved, deps), ...mendedOf(object) };
-  },
-  settle: (object) => settled(object, deps),
+export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> => ownedResource<EnvRecord, ResolvedEnv>({
+  kind: 'SandboxEnv', plural: 'sandboxenvs', label: ENV_LABEL, now: deps.now, written, recordOf: (object, resolved) => recordOf(object, resolved, deps), settled: (object) => settled(object, deps),
 });
 
 const written = (record: Omit<EnvRecord, 'revision'>, bornAt: string): Written => {

@@ -6,8 +6,9 @@ import { sourceHashOf, sourceOf, type PoolSource } from '../model/pool-source.ts
 import { renderPool, SourceFault, type RenderedPool, type RenderLookups } from '../model/render-pool.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
 import type { InstanceDefinition } from '../model/template.ts';
-import { isBornAsItself, ownerOf } from './born-as.ts';
-import { mendedOf, type Fault, type Resource, type ResourceObject, type Written } from './resource.ts';
+import { ownerOf } from './born-as.ts';
+import { ownedResource } from './owned-resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT, POOL_LABEL } from './sandbox-resource.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
@@ -60,20 +61,8 @@ const LONGEST_REASON = 4_096;
 /** No hash of any source. */
 const UNRENDERED = 'none';
 
-export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ({
-  kind: 'SandboxPool',
-  plural: 'sandboxpools',
-  place: ({ owner: { namespace }, name }) => ({ namespace, name }),
-  find: (key) => ({ namespace: key.slice(0, key.indexOf('/')), name: key.slice(key.indexOf('/') + 1) }),
-  unique: ({ uid }) => `${POOL_LABEL}=${uid}`,
-  write: (record, before) => written(record, (before?.resolved as ResolvedPool | undefined)?.bornAt ?? new Date(deps.now()).toISOString()),
-  read: (object) => {
-    const resolved = object.resolved as ResolvedPool | undefined;
-    if (resolved && resolved.format > FORMAT) return { kind: 'too-new', format: resolved.format };
-    if (!resolved || !isBornAsItself(object, resolved)) return { kind: 'unsettled', object };
-    return { kind: 'record', record: recordOf(object, resolved), ...mendedOf(object) };
-  },
-  settle: (object) => settled(object, deps),
+export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ownedResource<PoolRecord, ResolvedPool>({
+  kind: 'SandboxPool', plural: 'sandboxpools', label: POOL_LABEL, now: deps.now, written, recordOf, settled: (object) => settled(object, deps),
 });
 
 const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written => {
