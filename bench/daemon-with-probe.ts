@@ -19,7 +19,7 @@ const { writeDaemonNote } = await built<typeof import('../src/daemon-note.ts')>(
 
 const { config } = loadConfig({ argvOptions: JSON.parse(process.argv[2] ?? '{}') as Record<string, string>, files: [resolve('config/default.yaml')] });
 mkdirSync(config.dataDir, { recursive: true });
-const daemon = await createDaemon(config, { log: createLog('warn'), replica: 'local' });
+const daemon = await createDaemon(config, { log: createLog('warn'), replica: 'local', stopped: new AbortController().signal });
 const { address } = await daemon.start();
 writeDaemonNote(config.dataDir, address);
 

@@ -87,7 +87,8 @@ const SCRIPTED: Readonly<Record<string, string>> = {
       async forget() {}
       async read(id) { return this.#fact(id); }
       async confirm() { return undefined; }
-      async idle() { return []; }
+      async idle() { return []; },
+      async claimedUnder() { return []; }
       async caughtUp() {}
       async stop() {}
       #write(record, revision) {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, chownSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, chownSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
@@ -102,6 +102,34 @@ export class ControlPlane extends Cluster {
   /** Where etcd answers. */
   get etcd(): string {
     return `http://127.0.0.1:${this.#layout.ports.etcd}`;
+  }
+
+  /** The certificate of the API server and its key: good for all that listens on 127.0.0.1. */
+  get serving(): Layout['serving'] {
+    return this.#layout.serving;
+  }
+
+  /** Copies what etcd holds at this moment, as a crash would leave it. */
+  copyStore(): void {
+    const [data, copy] = this.#store();
+    rmSync(copy, { recursive: true, force: true });
+    this.#processes.signal('etcd', 'SIGSTOP');
+    try {
+      cpSync(data, copy, { recursive: true });
+    } finally {
+      this.#processes.signal('etcd', 'SIGCONT');
+    }
+  }
+
+  /** Replaces what etcd holds by the copy, while it is not running. */
+  restoreStore(): void {
+    const [data, copy] = this.#store();
+    rmSync(data, { recursive: true, force: true });
+    cpSync(copy, data, { recursive: true });
+  }
+
+  #store(): readonly [data: string, copy: string] {
+    return [join(this.#layout.folder, 'etcd'), join(this.#layout.folder, 'etcd-copy')];
   }
 
   pidOf(component: Component): number | undefined {

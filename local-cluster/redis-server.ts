@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { RedisSettings } from '../src/redis/settings.ts';
@@ -33,6 +33,10 @@ export interface RedisServer {
   kill(): Promise<void>;
   /** On the same port and files. */
   restart(): Promise<void>;
+  /** Copies what it has written so far. */
+  keepCopy(): void;
+  /** As `restart`, on the copy: what was written since is lost. */
+  restartFromCopy(): Promise<void>;
   /** SIGSTOP, or SIGCONT. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void;
   stop(): Promise<void>;
@@ -53,10 +57,20 @@ export const startRedis = async (options: RedisServerOptions = {}): Promise<Redi
     ...(certificate ? { tls: { ca: certificate.cert }, username: 'sandpool', password: PASSWORD } : {}), retryStrategy: () => 50, maxRetriesPerRequest: null,
   });
   client.on('error', () => undefined);
+  const [written, copy] = [join(folder, 'appendonlydir'), join(folder, 'copy')];
+  const restart = async (): Promise<void> => { server = await run(configFile, port); };
   return {
-    settings, client,
+    settings, client, restart,
     kill: () => end(server),
-    restart: async () => { server = await run(configFile, port); },
+    keepCopy: () => {
+      rmSync(copy, { recursive: true, force: true });
+      cpSync(written, copy, { recursive: true });
+    },
+    restartFromCopy: async () => {
+      rmSync(written, { recursive: true, force: true });
+      cpSync(copy, written, { recursive: true });
+      await restart();
+    },
     signal: (name) => { server.kill(name); },
     stop: async () => {
       client.disconnect();

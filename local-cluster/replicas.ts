@@ -79,7 +79,7 @@ export class Replica {
     child.stderr.on('data', (chunk: Buffer) => { this.#err.add(chunk.toString()); });
     const deadline = performance.now() + READY_MS;
     while (!this.#out.includes('Sandpool is ready')) {
-      if (child.exitCode !== null || performance.now() > deadline) {
+      if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
         throw new Error(`${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.log.slice(-4_000)}`);
       }
@@ -116,6 +116,7 @@ export class Replica {
 export class Replicas {
   readonly list: readonly Replica[];
   readonly adminKey: string;
+  readonly pepper: Buffer;
   /** The team's namespace is this and the team's name. */
   readonly namespacePrefix: string;
   readonly #cluster: Cluster;
@@ -127,7 +128,8 @@ export class Replicas {
     this.namespacePrefix = namespacePrefix;
     this.#secretsDir = watchedFolder('secrets');
     this.adminKey = formatApiKey(newApiKeyText(randomBytes));
-    writeFileSync(join(this.#secretsDir, 'pepper'), randomBytes(32).toString('hex'), { mode: 0o600 });
+    this.pepper = randomBytes(32);
+    writeFileSync(join(this.#secretsDir, 'pepper'), this.pepper.toString('hex'), { mode: 0o600 });
     writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
     const settings = {
       SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'), SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s', SANDPOOL_SECRETS_DIR: this.#secretsDir,

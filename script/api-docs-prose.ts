@@ -57,8 +57,8 @@ export const terminal = `
 
 \`GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal?token=TOKEN&cols=80&rows=24\` as a WebSocket opens a login shell
 (bash, else sh) in a terminal in the sandbox. \`{clusterID}\` is the setting \`clusterId\`, \`local\` unless changed. The token is
-that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up whatever comes of it. It may
-also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
+that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up once
+the sandbox is known to run; a refusal before that leaves it good. It may also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
 
 | | without a subprotocol | with \`sandpool.terminal.v1\` |
 | --- | --- | --- |

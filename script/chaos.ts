@@ -1,3 +1,4 @@
+import { envKillRounds } from '../test/support/env-kill-rounds.ts';
 import { killRounds } from '../test/support/kill-rounds.ts';
 
 const [rounds = '100', seedText = ''] = process.argv.slice(2);
@@ -11,4 +12,11 @@ const damage = await killRounds({
 });
 for (const detail of damage.details) console.log(detail);
 console.log(`lost ${damage.lost}, owned twice ${damage.ownedTwice}, orphans ${damage.orphans}, dead ${damage.dead}`);
-process.exitCode = damage.details.length === 0 && damage.ownedTwice === 0 ? 0 : 1;
+/** Of the rounds, as many more have envs. */
+const ENV_SHARE = 0.25;
+const envRounds = Math.ceil(Number(rounds) * ENV_SHARE);
+const error = await envKillRounds({
+  rounds: envRounds, seed, onRound: (round, held) => { console.log(`round ${round + 1} of envs: killed daemon; ${held} claims held`); },
+}).then(() => undefined, (reason: unknown) => reason);
+console.log(...(error === undefined ? [`${envRounds} rounds of envs: nothing lost`] : ['envs:', error]));
+process.exitCode = damage.details.length === 0 && damage.ownedTwice === 0 && error === undefined ? 0 : 1;

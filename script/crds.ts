@@ -45,6 +45,9 @@ const AGE: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTi
 const PROBLEM: Column = { name: 'Problem', type: 'string', jsonPath: '.status.conditions[?(@.status=="False")].message' };
 const IS_LABEL: Rule = { rule: `self.metadata.name.matches('${DNS_LABEL_PATTERN}')`, message: 'the name must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens' };
 const KEEPS_RESOLVED: Rule = { rule: '!has(oldSelf.resolved) || has(self.resolved)', message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace' };
+/** Whoever takes a seal off would make the object look as if an earlier version had written it. */
+const KEEPS_SEAL: Rule = { rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))', message: 'resolved.seal is filled in by Sandpool and must stay' };
+const KEEPS_OWN_SEAL: Rule = { rule: '!has(oldSelf.seal) || has(self.seal)', message: 'seal is filled in by Sandpool and must stay' };
 
 const fixed = (...fields: readonly string[]): readonly Rule[] =>
   fields.map((field) => ({ rule: `self.${field} == oldSelf.${field}`, message: `${field} can not be changed` }));
@@ -141,7 +144,7 @@ const apiKeySpec = (): Structural => {
   const { description, team, user } = AdminCreateApiKeyBody.shape;
   const spec = structuralOf(z.object({ ...ApiKeySpecSchema.shape, team, user, description: z.string() }));
   ruled(spec, 'description', structuralOf(description));
-  return { ...spec, ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role')) };
+  return { ...spec, ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role'), KEEPS_OWN_SEAL) };
 };
 
 const userQuotaSpec = (): Structural => {
@@ -157,7 +160,7 @@ const kinds = (): readonly Kind[] => [
   },
   {
     kind: 'SandboxPool', plural: 'sandboxpools', shortNames: ['sbp'], scope: 'Namespaced', description: 'Keeps a number of instances of a template ready to be claimed.',
-    spec: poolSpec(), resolved: structuralOf(ResolvedPoolSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
+    spec: poolSpec(), resolved: structuralOf(ResolvedPoolSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
     columns: [
       { name: 'Template', type: 'string', jsonPath: '.spec.templateName' }, { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
       { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
@@ -165,7 +168,7 @@ const kinds = (): readonly Kind[] => [
   },
   {
     kind: 'SandboxEnv', plural: 'sandboxenvs', shortNames: ['sbe'], scope: 'Namespaced', description: 'A template with what differs from it, and the pools that are made and sized by it.',
-    spec: envSpec(), resolved: structuralOf(ResolvedEnvSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
+    spec: envSpec(), resolved: structuralOf(ResolvedEnvSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
     columns: [
       { name: 'Template', type: 'string', jsonPath: '.spec.templateRef.name' },
       { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
@@ -181,17 +184,17 @@ const kinds = (): readonly Kind[] => [
   },
   {
     kind: 'ApiKey', plural: 'apikeys', shortNames: ['sbk'], scope: 'Namespaced',
-    description: 'An API key, without its secret. Whoever may write these decides who is an admin of Sandpool.',
-    spec: apiKeySpec(), conditions: false, rules: [IS_LABEL],
+    description: 'An API key, without its secret. One that no daemon sealed is none.',
+    spec: apiKeySpec(), conditions: true, rules: [IS_LABEL],
     columns: [
       { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' }, { name: 'Role', type: 'string', jsonPath: '.spec.role' },
-      { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' }, AGE,
+      { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' }, PROBLEM, AGE,
     ],
   },
   {
     kind: 'UserQuota', plural: 'userquotas', shortNames: ['sbq'], scope: 'Namespaced',
     description: 'What one user of a team may have. A limit that is left out is what the daemons are configured with.',
-    spec: userQuotaSpec(), conditions: false,
+    spec: userQuotaSpec(), conditions: true,
     rules: [{ rule: "self.metadata.name == self.spec.team + '.' + self.spec.user", message: 'the name must be {team}.{user}, as spec.team and spec.user say' }],
     columns: [
       { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' },

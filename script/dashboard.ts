@@ -51,6 +51,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
       ['sum by (operation) (rate(sandpool_conflicts_total{all}[$__rate_interval]))', 'conflict {{operation}}'], ['sum by (operation) (rate(sandpool_driver_calls_total{all, outcome="unknown"}[$__rate_interval]))', 'unknown {{operation}}'],
       ['sum(rate(sandpool_fenced_writes_total{all}[$__rate_interval]))', 'fenced'], ['sum(rate(sandpool_intents_dropped_total{all}[$__rate_interval]))', 'not begun'],
     ] },
+    { title: 'History forgotten early', about: 'Before its time, since Redis ran short of memory.', unit: 'ops', lines: [['sum(rate(sandpool_history_forgotten_early_total{all}[$__rate_interval]))', 'forgotten']] },
     { title: 'Silence of mirrors', about: 'Since when nothing was heard.', unit: 's', lines: [['max by (instance, mirror) (sandpool_mirror_silence_seconds{all})', '{{instance}} {{mirror}}']] },
     { title: 'Restarts of mirrors', about: 'Watches that were cut.', unit: 'ops', lines: [rate('sandpool_mirror_restarts_total', 'mirror')] },
   ]],
@@ -62,7 +63,7 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     ] },
     { title: 'Outbox', about: 'Intents under way, and the age of the oldest.', unit: 'short', lines: [['sum by (instance, host) (sandpool_outbox_intents{all})', '{{instance}} {{host}}'], ['max by (instance, host) (sandpool_outbox_oldest_seconds{all})', 'oldest (s) {{instance}} {{host}}']] },
     { title: 'State machines', about: 'Hosted, and moves a second.', unit: 'short', lines: [['sum by (kind) (sandpool_actors{all})', '{{kind}}'], rate('sandpool_transitions_total', 'state')] },
-    { title: 'State machines that threw', about: 'Always a fault.', unit: 'short', lines: [['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}']] },
+    { title: 'State machines that threw', about: 'Always a fault.', unit: 'short', lines: [['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}'], ['sum by (kind, instance) (sandpool_actors_broken{all})', 'left alone: {{kind}} {{instance}}']] },
     { title: 'Audit', about: 'Lines that wait, are lost or missing, and for how long none could be written.', unit: 'short', lines: [
       ['sum by (instance) (sandpool_audit_waiting_lines{all})', 'waiting {{instance}}'], ['increase(sandpool_audit_lines_total{all, outcome!="written"}[$__range])', '{{outcome}} {{instance}}'], ['sandpool_audit_unwritable_seconds{all}', 'unwritable (s) {{instance}}'],
     ] },

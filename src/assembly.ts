@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import type { RecentAudit } from './contracts/audit.ts';
 import type { Clock } from './contracts/clock.ts';
 import type { Coordination } from './contracts/coordination.ts';
+import type { Grants } from './contracts/grants.ts';
 import type { History } from './contracts/history.ts';
 import type { InstanceTypes } from './contracts/instance-types.ts';
 import type { Log } from './contracts/log.ts';
@@ -13,6 +14,7 @@ import type { SandboxDriver } from './contracts/sandbox-driver.ts';
 import type { TemplateSource } from './contracts/template-source.ts';
 import type { TraceScope } from './contracts/tracing.ts';
 import type { Volumes } from './contracts/volumes.ts';
+import type { PoolRecord } from './model/pool.ts';
 import type { ApiKeyMirror } from './operations/api-keys.ts';
 
 /** What an assembly is made with, beside the configuration. */
@@ -21,6 +23,10 @@ export interface AssemblyTerms {
   readonly replica: string;
   readonly types: InstanceTypes;
   readonly metrics: Metrics;
+  /** Told, again and again, what the start waits for, where it waits. */
+  readonly waits: (problem: string) => void;
+  /** Aborts once the process is told to stop: a start that waits rejects with its reason. */
+  readonly stopped: AbortSignal;
 }
 
 /** What stands below the supervisor: one implementation of each contract, and what goes with it. */
@@ -51,8 +57,12 @@ export interface Assembly {
   readonly reflectors: () => readonly MirrorReport[];
   /** What keeps this replica from its work besides what driver and coordination say, one sentence each. */
   readonly problems: () => readonly string[];
-  /** Reports, at once and then with the first of each, what a later version wrote: this replica must lead nothing any more. */
-  readonly onOutdated: (report: (why: string) => void) => void;
+  /** What works, but gives less than it should, besides what driver and coordination say. */
+  readonly warnings: () => readonly string[];
+  /** Reports that a later version wrote something, from which on this replica must lead nothing; and undefined, once there is nothing of it any more. */
+  readonly onOutdated: (report: (why: string | undefined) => void) => void;
+  /** Says by whom pools that were made or resized by hand are granted; until then none is. Once, before pools are followed. */
+  readonly grantBy: (grants: Grants<PoolRecord>) => void;
   /** Settles when a part can't go on and the daemon must start again, with the cause. */
   readonly failed: Promise<Error>;
   /** Before anything is asked of the parts. */

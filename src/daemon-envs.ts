@@ -78,6 +78,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       members.follow(shard);
       groups.follow(shard);
     },
+    caughtUp: () => mirror.caughtUp(),
     drained: async () => { await Promise.all([members.drained(), groups.drained()]); },
     claimed: (poolUid, last) => {
       demand.came(poolUid);

@@ -47,6 +47,8 @@ export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness, au
   metrics.read('sandpool_pool_instances', () => census.byPool());
   metrics.read('sandpool_pool_replicas', () => census.replicas());
   metrics.read('sandpool_actors', () => Object.entries({ sandbox: supervisor, pool: supervisor.pools, member: envs.members, group: envs.groups }).map(([kind, { trails }]) => ({ labels: { kind }, value: trails.size })));
+  const broken = { sandbox: supervisor.rebuilds, pool: supervisor.pools, member: envs.members, group: envs.groups };
+  metrics.read('sandpool_actors_broken', () => Object.entries(broken).map(([kind, of]) => ({ labels: { kind }, value: of.broken.length })));
   for (const [host, { outbox }] of Object.entries({ supervisor, members: envs.members, groups: envs.groups })) {
     metrics.read('sandpool_outbox_intents', () => [{ labels: { host }, value: outbox.underWay }]);
     metrics.read('sandpool_outbox_oldest_seconds', () => [{ labels: { host }, value: outbox.oldestMs / 1_000 }]);

@@ -25,6 +25,8 @@ export interface Signals {
 export interface ProcessDeps {
   readonly log: Log;
   readonly signals: Signals;
+  /** The signal that came before this listened, if one did. */
+  readonly signalled?: () => NodeJS.Signals | undefined;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
   /** Calls back after so many ms; answers the way to call it off. */
@@ -37,10 +39,12 @@ export interface ProcessDeps {
 
 /** How long an orderly stop may take after the delay, in ms. */
 export const STOP_DEADLINE_MS = 10_000;
+/** What a start that is under way at the signal is given to end by itself, in ms. */
+export const START_GRACE_MS = 2_000;
 
 /**
  * Starts the daemon and resolves with the process's exit code once it has stopped: 0 after SIGINT or SIGTERM, 1 after a
- * failure of its own. The first signal stops it in order; a second one, or the deadline, ends the process at once.
+ * failure of its own. The first signal stops it in order, also while it starts; a second one, or the deadline, ends the process at once.
  * Rejects where it can't start; what it opened is stopped by then.
  */
 export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Promise<number> => {
@@ -71,6 +75,8 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
 
   signals.on('SIGINT', onSignal);
   signals.on('SIGTERM', onSignal);
+  const before = deps.signalled?.();
+  if (before) onSignal(before);
   try {
     const failure = await startAndWait(daemon, deps, asked, armDeadline);
     if (failure) {
@@ -89,7 +95,9 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
 /** Resolves when it is time to stop: with the daemon's failure, or without one when it was asked. */
 const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Promise<void>, armDeadline: () => void): Promise<Error | undefined> => {
   try {
-    const started = await daemon.start();
+    if (deps.signalled?.()) return undefined;
+    const started = await unlessGivenUp(daemon.start(), asked, deps);
+    if (!started) return undefined;
     deps.log.info({ address: started.address, firstStart: started.firstStart }, 'daemon started');
     deps.onReady(started);
   } catch (cause) {
@@ -98,4 +106,19 @@ const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Pr
     throw cause;
   }
   return Promise.race([asked.then(() => undefined), daemon.failed]);
+};
+
+/** A start may wait for others, for as long as it takes: some time after the signal it is given up, and answers nothing. */
+const unlessGivenUp = async <T>(starting: Promise<T>, asked: Promise<void>, { after }: ProcessDeps): Promise<T | undefined> => {
+  let isOver = false;
+  let cancel = (): void => undefined;
+  const givenUp = asked.then(() => new Promise<undefined>((resolve) => {
+    if (!isOver) cancel = after(START_GRACE_MS, () => { resolve(undefined); });
+  }));
+  try {
+    return await Promise.race([starting, givenUp]);
+  } finally {
+    isOver = true;
+    cancel();
+  }
 };

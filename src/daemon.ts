@@ -25,6 +25,7 @@ import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
+import { WaitingServer } from './http/waiting-server.ts';
 import { openKubernetes } from './kubernetes-assembly.ts';
 import { measuredDriver } from './metrics/measured-driver.ts';
 import { renderDefinition } from './model/render-definition.ts';
@@ -41,6 +42,7 @@ import { deleteSandbox } from './operations/delete-sandbox.ts';
 import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { followEvents } from './operations/follow-events.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
+import { grantPools } from './operations/grant-pools.ts';
 import { instanceTypes } from './operations/instance-types.ts';
 import { isReady } from './operations/is-ready.ts';
 import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
@@ -73,10 +75,13 @@ export interface DaemonTerms {
   readonly replica: string;
   /** Whether the address of the metrics was asked for, and is no mere default: then the daemon does not start without it. */
   readonly metricsGiven?: boolean;
+  /** Aborts once the process is told to stop; of no more use once this has resolved. */
+  readonly stopped: AbortSignal;
 }
 
 /**
- * The composition root: which parts make a daemon is chosen here and nowhere else. `start` resolves once requests are
+ * The composition root: which parts make a daemon is chosen here and nowhere else. Rejects with the reason of `stopped` where
+ * it still waited for a part. `start` resolves once requests are
  * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
  */
 export const createDaemon = async (config: Config, process: DaemonTerms): Promise<RunnableDaemon> => {
@@ -84,7 +89,8 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const types = instanceTypes(config.instanceTypes.provider === 'none' ? undefined : readInstanceTypes(config.instanceTypes.file));
   const measuring = openMetrics(config, log, process.metricsGiven ?? false);
   const { metrics } = measuring;
-  const opened = await ASSEMBLIES[config.assembly](config, { ...process, types, metrics });
+  const tls = readTls(config.tls);
+  const opened = await openedAssembly(config, { ...process, types, metrics }, tls);
   const parts = { ...opened, driver: measuredDriver(opened.driver, metrics) };
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
@@ -93,7 +99,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
   const supervisor = new Supervisor({
-    driver, pools: records.pools, pullSecrets: parts.pullSecrets, history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
+    driver, pools: records.pools, pullSecrets: parts.pullSecrets, isEnv: async (uid) => envs.mirror.get(uid) !== undefined || (await records.envs.list()).some((env) => env.uid === uid), history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
     alongside: {
       lead: (shard) => {
         renewal.lead(shard);
@@ -103,6 +109,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       claimed: (poolUid, last) => { envs.claimed(poolUid, last); },
       startFailed: (poolUid) => { envs.startFailed(poolUid); },
       poolChanged: (record) => { envs.poolChanged(record); },
+      caughtUp: async () => { await Promise.all([envs.caughtUp(), records.templates.caughtUp()]); },
       drained: () => envs.drained(),
     },
   });
@@ -122,7 +129,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const http = createHttpServer({
     operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
-    tls: readTls(config.tls), clients,
+    tls, clients,
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
@@ -142,9 +149,15 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
         renewal.template(change.record.name);
       });
       parts.onOutdated((why) => {
-        log.error({ why }, 'leads nothing any more: a later version is at work');
+        if (why === undefined) {
+          log.info({}, 'leads again: nothing of a later version is there any more');
+          supervisor.standUp();
+          return;
+        }
+        log.error({ why }, 'leads nothing while a later version is at work');
         supervisor.standDown();
       });
+      parts.grantBy(grantPools({ supervisor, coordination, clock, quotaLimits }));
       await envs.mirror.start();
       await supervisor.start();
       await envs.start();
@@ -293,13 +306,24 @@ const ASSEMBLIES: Readonly<Record<Config['assembly'], (config: Config, terms: As
   kubernetes: openKubernetes,
 };
 
+/** Answers under the daemon's own address why it is not ready, for as long as the assembly waits. */
+const openedAssembly = async (config: Config, terms: Omit<AssemblyTerms, 'waits'>, tls: TlsIdentity | undefined): Promise<Assembly> => {
+  const { log } = terms;
+  const waiting = new WaitingServer({ listen: config.listen, tls, said: (outcome) => { log.info(outcome, 'says that it waits'); } });
+  try {
+    return await ASSEMBLIES[config.assembly](config, { ...terms, waits: (problem) => { waiting.say(problem); } });
+  } finally {
+    await waiting.stop();
+  }
+};
+
 /** Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent here any more. */
-const readinessOf = ({ driver, coordination, problems: problemsOf }: Assembly, audit: AuditTrail | undefined, stopping: boolean): Readiness => {
+const readinessOf = ({ driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly, audit: AuditTrail | undefined, stopping: boolean): Readiness => {
   const { isolation, problems, warnings } = driver.describe();
   const shared = coordination.describe();
   const all = [...(stopping ? ['the daemon is about to stop'] : []), ...problems.map((problem) => `sandboxes: ${problem}`), ...problemsOf()];
   const unaudited = audit?.problem === undefined ? [] : [audit.problem];
-  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...unaudited, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
+  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...warningsOf(), ...unaudited, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
 };
 
 /** What an id tells of its time is the assembly's clock's, whatever the machine's says. */

@@ -61,7 +61,9 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
       makesDefaultPool: true,
       reflectors: () => [],
       problems: () => [],
+      warnings: () => [],
       onOutdated: () => undefined,
+      grantBy: () => undefined, // nobody but the daemon writes here
       records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),

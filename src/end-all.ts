@@ -37,4 +37,4 @@ export const endAll = async (argvOptions: NamedTexts, troubles: Pick<Log, 'warn'
 
 const refuse = (): Promise<never> => Promise.reject(new Error('there are no pools here'));
 
-const NO_POOLS: Records<PoolRecord> = { list: async () => [], get: async () => undefined, create: refuse, update: refuse, remove: refuse, watch: async () => undefined };
+const NO_POOLS: Records<PoolRecord> = { list: async () => [], get: async () => undefined, create: refuse, update: refuse, remove: refuse, watch: async () => undefined, caughtUp: async () => undefined };

@@ -6,6 +6,7 @@ import { environment } from './config/environment.ts';
 import { createDaemon, type DaemonTerms } from './daemon.ts';
 import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
 import { runDaemon } from './daemon-process.ts';
+import { endFaulty } from './lib/fault-scope.ts';
 import { createLog, type ProcessLog } from './log.ts';
 import { readyText, type StartUp, stoppedText } from './start-up-text.ts';
 
@@ -33,6 +34,7 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   };
   const crash = (event: string) => (error: unknown): void => {
     log.error({ error }, event);
+    if (endFaulty(error)) return;
     process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
     exit(1);
   };
@@ -42,19 +44,40 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   exit(await run(config, { log, replica, metricsGiven: origins['metrics.listen'] !== 'default', exit }));
 };
 
-interface RunTerms extends DaemonTerms { readonly log: ProcessLog; readonly exit: (code: number) => never }
+interface RunTerms extends Omit<DaemonTerms, 'stopped'> { readonly log: ProcessLog; readonly exit: (code: number) => never }
+
+/** Notes signals from its making to `end`, so that what waits meanwhile can be called off. */
+class EarlySignals {
+  readonly #controller = new AbortController();
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.first ??= signal;
+    this.#controller.abort(new Error('told to stop'));
+  };
+  first: NodeJS.Signals | undefined;
+
+  constructor() { process.on('SIGINT', this.#onSignal).on('SIGTERM', this.#onSignal); }
+
+  get stopped(): AbortSignal { return this.#controller.signal; }
+
+  end(): void { process.off('SIGINT', this.#onSignal).off('SIGTERM', this.#onSignal); }
+}
 
 const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number> => {
   const { log } = terms;
   const { dataDir } = config;
+  const early = new EarlySignals();
   try {
-    const daemon = await createDaemon(config, terms);
+    const daemon = await createDaemon(config, { ...terms, stopped: early.stopped });
     daemon.failed.then((error: Error) => { process.stderr.write(`Sandpool stops: ${error.message}\n`); }, () => undefined);
     let startUp: StartUp | undefined;
     return await runDaemon(daemon, {
       log,
       exit,
       signals: process,
+      signalled: () => {
+        early.end();
+        return early.first;
+      },
       shutdownDelayMs: config.shutdownDelay,
       after: (ms, due) => {
         const timer = setTimeout(due, ms);
@@ -71,6 +94,10 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
       },
     });
   } catch (error) {
+    if (early.stopped.aborted && error === early.stopped.reason) {
+      log.info({ signal: early.first }, 'stopped before it could start');
+      return 0;
+    }
     const other = readDaemonNote(dataDir);
     if (other && other.pid !== process.pid) {
       process.stderr.write(`A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`);
@@ -79,6 +106,8 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
       process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
     }
     return 1;
+  } finally {
+    early.end();
   }
 };
 

@@ -14,3 +14,17 @@ export const teamOf = (pattern: string, namespace: string): string | undefined =
   }
   return undefined;
 };
+
+const MOST_REMEMBERED = 10_000;
+
+/** The same, for whoever asks of the same namespaces again and again. */
+export const teamsOf = (pattern: string): ((namespace: string) => string | undefined) => {
+  const known = new Map<string, string | undefined>();
+  return (namespace) => {
+    if (known.has(namespace)) return known.get(namespace);
+    const team = teamOf(pattern, namespace);
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    known.set(namespace, team);
+    return team;
+  };
+};

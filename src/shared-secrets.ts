@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from './contracts/clock.ts';
@@ -22,6 +23,9 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
   if (!adminKey) throw new Error(`${join(folder, 'admin.key')} must hold an API key, such as "sandpool keys mint" prints`);
   return { pepper, adminKey };
 };
+
+/** Of what daemons write beside what others may write: for that alone, so that no hash of an API key's secret is ever a seal. */
+export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer => Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
 
 export interface AdminKeyDeps {
   readonly apiKeys: ApiKeyMirror;

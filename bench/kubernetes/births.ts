@@ -17,6 +17,9 @@ export class Births {
 
   stop(): void { this.#over.abort(); }
 
+  /** How many there were. */
+  get count(): number { return this.#moments.length; }
+
   /** The longest time in ms without one, from then on. */
   longestPause(from: number): number {
     const moments = [from, ...this.#moments.filter((at) => at > from), performance.now()];

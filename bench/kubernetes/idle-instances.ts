@@ -3,7 +3,7 @@ import { v7 } from 'uuid';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import type { ApiClient } from '../../src/k8s/api-client.ts';
 import { podOf, podPath, podsPath } from '../../src/k8s/pod-resource.ts';
-import { poolResource } from '../../src/k8s/pool-resource.ts';
+import { poolRecordOf, type ResolvedPool } from '../../src/k8s/pool-resource.ts';
 import type { ResourceObject } from '../../src/k8s/resource.ts';
 import { bornSandbox, sandboxesPath, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
@@ -30,9 +30,8 @@ export interface IdleOrder {
  * kwok's status, and its copies straight into etcd. No replica may run.
  */
 export const makeIdle = async (api: ApiClient, admin: ApiClient, { pool: object, count, etcdUrl }: IdleOrder): Promise<void> => {
-  const found = poolResource({ template: () => undefined, instanceType: () => undefined, check: () => undefined, teamOf: () => undefined, now: () => 0 }).read(object as ResourceObject);
-  if (found.kind !== 'record') throw new Error(`the pool is ${found.kind}`);
-  const { uid: poolUid, name: poolName, owner: poolOwner, definition, updateRevision } = found.record;
+  const pool = object as ResourceObject;
+  const { uid: poolUid, name: poolName, owner: poolOwner, definition, updateRevision } = poolRecordOf(pool, pool.resolved as ResolvedPool);
   const { namespace } = poolOwner;
   const record: Birth['record'] = {
     id: v7(), poolUid, poolName, poolOwner, createdAt: Math.round(performance.timeOrigin + performance.now()), updateRevision, cpu: definition.cpu, memory: definition.memory,

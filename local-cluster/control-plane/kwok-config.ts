@@ -12,6 +12,7 @@
  * | `exits` | Running, then Succeeded, exit code 0 |
  * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
  * | `vanishes` | Running, then gone after 1 s without a word |
+ * | `late` | Running; once deleted, gone after 4 s, or after the delay |
  * | `lingers` | Running; once deleted, stays Terminating until the label goes |
  *
  * A node with this label at `unready` is NotReady until the label goes.
@@ -145,7 +146,8 @@ const podStages = (): readonly object[] => {
     pod('exits', [...running, staged('In', 'exits')], { statusTemplate: ended('Succeeded', 0, 'Completed') }, 0),
     pod('crashes', [...running, staged('In', 'crashes')], { statusTemplate: ended('Failed', 137, 'OOMKilled') }, 1_000),
     pod('vanishes', [...running, staged('In', 'vanishes')], { delete: true }, 1_000),
-    pod('gone', [endsInTime, staged('NotIn', 'lingers')], { delete: true }),
+    pod('gone', [endsInTime, staged('NotIn', 'lingers', 'late')], { delete: true }),
+    pod('late', [endsInTime, staged('In', 'late')], { delete: true }, 4_000),
   ];
 };
 

@@ -12,6 +12,13 @@ const RIGHTS = new Set(['ClusterRole', 'ClusterRoleBinding']);
 export const clusterRights = (subject: RightsSubject): readonly object[] =>
   rendered().filter(({ kind }) => RIGHTS.has(kind)).map((manifest) => boundTo(subject, manifest));
 
+/** The chart's admission policy, with `user` for the daemon. */
+export const admissionPolicy = (user: string): readonly object[] => {
+  const daemon = `system:serviceaccount:sandpool-system:${RELEASE}`;
+  const policies = rendered().filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
+  return JSON.parse(JSON.stringify(policies).replaceAll(daemon, user)) as readonly object[];
+};
+
 /** A tenant's namespace as the chart makes it, with what the daemon may do there. */
 export const tenantNamespace = (namespace: string, subject: RightsSubject): readonly object[] =>
   rendered().flatMap((manifest) => {

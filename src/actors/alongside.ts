@@ -4,6 +4,8 @@ import type { PoolRecord } from '../model/pool.ts';
 export interface Alongside {
   lead(shard: number): void;
   follow(shard: number): void;
+  /** Resolves once what it goes by shows all that was written before the call. */
+  caughtUp?(): Promise<void>;
   /** An instance of the pool was claimed; `last`: none is idle any more. */
   claimed?(poolUid: string, last: boolean): void;
   startFailed?(poolUid: string): void;

@@ -5,7 +5,8 @@ import type { InstanceDefinition } from '../model/template.ts';
 
 /** What a new instance of the pool is born from, as the pool stands. */
 export const birthOf = ({ uid, name, owner, env, updateRevision, definition }: PoolRecord, id: InstanceId, now: number): Birth => ({
-  definition: env && definition.imagePullSecret ? { ...definition, imagePullSecret: env.uid } : definition,
+  // Whatever the record says: its own pool's passwords, or those of the env whose member the pool is.
+  definition: definition.imagePullSecret ? { ...definition, imagePullSecret: env?.uid ?? true } : definition,
   record: {
     id, poolUid: uid, poolName: name, poolOwner: owner, createdAt: now, updateRevision, cpu: definition.cpu, memory: definition.memory,
     containerImages: Object.fromEntries(definition.containers.map((container) => [container.name, container.image])),

@@ -2,8 +2,6 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { RecordChange, Records } from '../contracts/record-store.ts';
 import type { EnvRecord } from '../model/env.ts';
-import { RecentSet } from '../model/recent-set.ts';
-import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { OwnedIndex } from './owned-index.ts';
 import { RecordTurns } from './record-turns.ts';
@@ -14,15 +12,11 @@ export interface EnvMirrorDeps {
   readonly log: Log;
 }
 
-const MOST_GONE = 1_000;
-
-/** The envs as the store last told of them, and the way to change one. */
+/** The envs as the store last told of them, which is in order, and the way to change one. */
 export class EnvMirror {
   readonly index = new OwnedIndex();
   readonly #deps: EnvMirrorDeps;
   readonly #records = new Map<string, EnvRecord>();
-  /** Envs that are no more, as long as a late word of them may come. */
-  readonly #gone = new RecentSet(MOST_GONE);
   readonly #reads: SharedReads<EnvRecord>;
   readonly #turns: RecordTurns<EnvRecord>;
   readonly #followers: ((change: RecordChange<EnvRecord>) => void)[] = [];
@@ -30,16 +24,16 @@ export class EnvMirror {
   constructor(deps: EnvMirrorDeps) {
     this.#deps = deps;
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.envs.get(name) });
-    this.#turns = new RecordTurns({
-      records: deps.envs, current: (uid) => this.#records.get(uid),
-      learn: (change) => { this.#learn(change); }, lost: (record) => { this.#learn({ kind: 'gone', record }); },
-    });
+    this.#turns = new RecordTurns({ records: deps.envs, current: (uid) => this.#records.get(uid) });
   }
 
   /** Reads every env, and follows what anybody changes from then on. */
   async start(): Promise<void> {
     await this.#deps.envs.watch((change) => { this.#learn(change); });
   }
+
+  /** Resolves once every env that was written before this call has been taken in. */
+  async caughtUp(): Promise<void> { await this.#deps.envs.caughtUp(); }
 
   /** Told of each change after it was taken in, and of what stands already. */
   follow(follower: (change: RecordChange<EnvRecord>) => void): void {
@@ -54,17 +48,14 @@ export class EnvMirror {
     return uid === undefined ? undefined : this.#records.get(uid);
   }
 
-  /** One that the store has just made. */
-  add(record: EnvRecord): void { this.#learn({ kind: 'put', record }); }
-
   /** Reads it uncached: what is shown of it then is no older than this call. */
   async freshen(namespace: string, name: string): Promise<void> {
-    this.#found(namespace, name, await this.#deps.envs.get(`${namespace}/${name}`));
+    await this.#deps.envs.get(`${namespace}/${name}`);
   }
 
   /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
   async lookUp(namespace: string, name: string): Promise<void> {
-    this.#found(namespace, name, await this.#reads.read(`${namespace}/${name}`));
+    await this.#reads.read(`${namespace}/${name}`);
   }
 
   /** Writes a change of an env's record, as RecordTurns does. */
@@ -78,25 +69,17 @@ export class EnvMirror {
       const record = this.#records.get(uid);
       if (!record || !mayGo(record)) return;
       await this.#deps.envs.remove(record);
-      this.#learn({ kind: 'gone', record });
     });
-  }
-
-  #found(namespace: string, name: string, record: EnvRecord | undefined): void {
-    const shown = this.named(namespace, name);
-    if (shown && shown.uid !== record?.uid) this.#learn({ kind: 'gone', record: shown });
-    if (record) this.#learn({ kind: 'put', record });
   }
 
   #learn({ kind, record }: RecordChange<EnvRecord>): void {
     const known = this.#records.get(record.uid);
     if (kind === 'gone') {
-      this.#gone.add(record.uid);
       if (!known) return;
       this.#records.delete(record.uid);
       this.index.remove(record);
     } else {
-      if (known ? !isNewer(record.revision, known.revision) : this.#gone.has(record.uid)) return;
+      if (known?.revision === record.revision) return;
       this.#records.set(record.uid, record);
       if (!known) this.index.add(record);
     }

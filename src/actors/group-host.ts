@@ -20,6 +20,7 @@ import { Deadlines } from './deadlines.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { Outbox } from './outbox.ts';
 import { LOST_LEASE } from './pool-host.ts';
+import { Rebuilds } from './rebuilds.ts';
 import { pathOf } from './state-path.ts';
 
 /** The members' pools, as a group needs them. */
@@ -68,12 +69,14 @@ export class GroupHost {
   readonly #outbox: Outbox;
   readonly #deadlines: Deadlines;
   readonly #led = new Set<number>();
+  readonly #rebuilds: Rebuilds;
   /** Groups that are being looked at, by key, and what came meanwhile: it may be too late for what is seen. */
   readonly #looks = new Map<string, { underWay: number; missed: 'WAKE' | 'STIR' | undefined }>();
 
   constructor(deps: GroupHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'autoscaling-group', outbox: this.#outbox, measures: deps.measures });
     this.trails = new ActorTrails({ kind: 'group', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : '') });
     this.#deadlines = new Deadlines(deps.clock, (key) => {
       const at = key.indexOf('/');
@@ -130,6 +133,11 @@ export class GroupHost {
   /** Makes the group's actor anew from its env's record. */
   rebuild(envUid: string, name: string): void {
     this.#forget(envUid, name);
+    this.#rebuilds.forget(`${envUid}/${name}`);
+    this.#hostAgain(envUid, name);
+  }
+
+  #hostAgain(envUid: string, name: string): void {
     const env = this.#deps.envs.get(envUid);
     const group = env?.groups.find((one) => one.name === name);
     if (env && group) this.#host(envUid, wordsOf(env, group));
@@ -139,7 +147,13 @@ export class GroupHost {
   /** Resolves once what was under way at the call is done. */
   drained(): Promise<void> { return this.#outbox.drained(); }
 
-  stop(): void { this.#deadlines.stop(); }
+  /** Those whose actors threw again and again, as `{env uid}/{name}`. */
+  get broken(): readonly string[] { return this.#rebuilds.broken; }
+
+  stop(): void {
+    this.#deadlines.stop();
+    this.#rebuilds.stop();
+  }
 
   #groupOf(envUid: string, member: string): string | undefined {
     return this.#deps.envs.get(envUid)?.members.find(({ name }) => name === member)?.config.scalingGroup;
@@ -149,10 +163,14 @@ export class GroupHost {
     const { uid } = record;
     const groups = kind === 'put' && record.deleting === false ? record.groups : [];
     for (const name of [...this.#actors.get(uid)?.keys() ?? []]) if (!groups.some((group) => group.name === name)) this.#forget(uid, name);
+    for (const key of this.#rebuilds.broken) {
+      const isOfEnv = key.startsWith(`${uid}/`);
+      if (isOfEnv && !groups.some(({ name }) => key === `${uid}/${name}`)) this.#rebuilds.forget(key);
+    }
     for (const group of groups) {
       const words = wordsOf(record, group);
       if (this.#actors.get(uid)?.has(group.name)) this.#send(uid, group.name, { type: 'RECORD', ...words, now: this.#deps.clock.now() });
-      else this.#host(uid, words);
+      else if (!this.#rebuilds.has(`${uid}/${group.name}`)) this.#host(uid, words);
     }
   }
 
@@ -228,9 +246,8 @@ export class GroupHost {
     actor.send(event);
     const { status, value, context, error } = actor.getSnapshot();
     if (status === 'error') {
-      this.#deps.log.error({ entity: 'autoscaling-group', env: uid, name, error: String(error) }, 'actor threw; made again from its record');
-      this.#deps.measures?.threw();
-      this.rebuild(uid, name);
+      this.#forget(uid, name);
+      this.#rebuilds.threw(`${uid}/${name}`, error, () => { this.#hostAgain(uid, name); });
       return;
     }
     this.#deps.measures?.moved('group', pathOf(valueBefore), pathOf(value));

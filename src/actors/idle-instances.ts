@@ -3,9 +3,10 @@ import type { Log } from '../contracts/log.ts';
 import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { InstanceFact } from '../model/sandbox.ts';
+import { HeldInstance } from './held-instance.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import type { Waiters } from './waiters.ts';
-import { WaitingLines, type Offer } from './waiting-lines.ts';
+import { WaitingLines } from './waiting-lines.ts';
 
 export interface IdleInstancesDeps {
   readonly driver: Pick<SandboxDriver, 'idle'>;
@@ -22,7 +23,7 @@ export interface IdleInstancesDeps {
   readonly freed: (poolUid: string) => void;
 }
 
-/** The idle instances of all pools, as claims take them: each reserved in this process until it moves or is put back. */
+/** The idle instances of all pools, for claims. One that a claim holds is nobody else's in this process until it is released. */
 export class IdleInstances {
   /** The claims that wait for one. */
   readonly lines: WaitingLines;
@@ -30,20 +31,24 @@ export class IdleInstances {
 
   constructor(deps: IdleInstancesDeps) {
     this.#deps = deps;
-    this.lines = new WaitingLines({ clock: deps.clock, take: (poolUid) => this.take(poolUid) });
+    this.lines = new WaitingLines({ clock: deps.clock, acquire: (poolUid) => this.acquire(poolUid) });
   }
 
-  /** The longest idle instance of the pool, of its revision before others. */
-  take(poolUid: string): Offer | undefined {
+  /** Acquires the longest idle instance of the pool, of its revision before others. */
+  acquire(poolUid: string): HeldInstance | undefined {
     const { index, revisionOf, ownBuckets } = this.#deps;
-    const id = index.takeIdle(poolUid, revisionOf(poolUid), ownBuckets());
-    return id === undefined ? undefined : { id, idle: index.idleIn(poolUid) + 1 };
+    const id = index.acquire(poolUid, revisionOf(poolUid), ownBuckets());
+    if (id === undefined) return undefined;
+    return new HeldInstance({ id, idle: index.idleIn(poolUid) + 1, release: () => { this.#release(poolUid, id); } });
   }
 
-  /** The same, after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of reach. */
-  async find(poolUid: string, namespace: string): Promise<Offer | undefined> {
+  /**
+   * Acquires one after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of
+   * reach.
+   */
+  async find(poolUid: string, namespace: string): Promise<HeldInstance | undefined> {
     if (!await this.look(poolUid, namespace)) throw unavailable('whether an instance is idle can not be told now; try again');
-    return this.take(poolUid);
+    return this.acquire(poolUid);
   }
 
   /** Looks uncached: what is idle, and not shown so yet, turns idle here. Never rejects; false where the truth is out of reach. */
@@ -58,22 +63,21 @@ export class IdleInstances {
     }
   }
 
-  putBack(id: string): void {
-    const { index, waiters, freed } = this.#deps;
-    const poolUid = index.poolOf(id);
-    index.putBack(id);
-    waiters.changed(id);
-    if (poolUid === undefined) return;
-    freed(poolUid);
-    this.lines.offer(poolUid);
+  /** Waits until one of the pool's that claims of this process hold is released or gone; false, at once, where there is none. */
+  async untilReleased(poolUid: string, until: number): Promise<boolean> {
+    const { index, waiters } = this.#deps;
+    const id = index.heldOf(poolUid);
+    if (id === undefined) return false;
+    await waiters.until(id, () => !index.isHeld(id), until);
+    return true;
   }
 
-  /** Waits until one of the pool's that claims of this process hold is back or gone; false, at once, where there is none. */
-  async untilPutBack(poolUid: string, until: number): Promise<boolean> {
-    const { index, waiters } = this.#deps;
-    const id = index.takenOf(poolUid);
-    if (id === undefined) return false;
-    await waiters.until(id, () => !index.isTaken(id), until);
-    return true;
+  #release(poolUid: string, id: string): void {
+    const { index, waiters, freed } = this.#deps;
+    const isIdle = index.release(poolUid, id);
+    waiters.changed(id);
+    if (!isIdle) return;
+    freed(poolUid);
+    this.lines.offer(poolUid);
   }
 }

@@ -16,15 +16,18 @@ export interface LeadingDeps {
 }
 
 const CATCH_UP_AGAIN_MS = 500;
+/** A mirror that is behind for longer leaves the shard to another replica. */
+const CATCH_UP_MS = 5_000;
 const DRAIN_MS = 2_000;
 /** A large mirror takes seconds to catch up; meanwhile claims need no leader. */
 const START_MS = 250;
 const TELL_MS = 100;
 
 /**
- * Which shards this replica leads. A lease alone is not enough: the replica leads once its mirror has caught up with what
- * the last leader wrote, so that nothing is launched twice. A lease that is wanted elsewhere is given up in order: it
- * stops deciding, what is under way is finished, then the lease goes.
+ * Knows which shards this replica leads. A lease alone is not enough: the replica leads once its mirror has caught up with
+ * what the last leader wrote, so that nothing is launched twice. A replica whose mirror stays behind gives the lease up,
+ * and takes none until it has caught up, so that another one leads. A lease that is wanted elsewhere is given up in order:
+ * the replica stops deciding, what is under way is finished, then the lease goes.
  */
 export class Leading {
   readonly #deps: LeadingDeps;
@@ -35,12 +38,18 @@ export class Leading {
   readonly #untold = new Map<number, number>();
   #unfollow: (() => void) | undefined;
   #over = false;
+  /** Its mirror is behind, and it takes no leases. */
+  #behind = false;
+  #started = false;
+  #paused = false;
+  #handedOver: Promise<void> = Promise.resolve();
 
   constructor(deps: LeadingDeps) { this.#deps = deps; }
 
-  /** Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once it was stopped. */
+  /** Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once it was stopped; while it pauses it starts later. */
   async start(): Promise<void> {
-    if (this.#over) return;
+    this.#started = true;
+    if (this.#over || this.#paused) return;
     const first: Promise<void>[] = [];
     let starting = true;
     this.#unfollow = this.#deps.leases.follow({
@@ -58,14 +67,31 @@ export class Leading {
 
   get shards(): readonly number[] { return [...this.#led].sort((a, b) => a - b); }
 
+  /** Stops deciding for all shards until `resume`, and gives them up in order. */
+  pause(): void {
+    if (this.#paused || this.#over) return;
+    this.#paused = true;
+    this.#leaveAll();
+    this.#handedOver = this.#deps.drained().then(() => this.giveUp())
+      .catch((error: unknown) => { this.#deps.log.error({ error }, 'shards could not be given up'); });
+  }
+
+  /** Takes leases again, and decides where it gets them. */
+  resume(): void {
+    this.#paused = false;
+    this.#handedOver.then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
+      .catch((error: unknown) => { this.#deps.log.error({ error }, 'nothing is led again'); });
+  }
+
+  async #comeBack(): Promise<void> {
+    if (!this.#behind) this.#deps.leases.join();
+    if (this.#started && !this.#unfollow) await this.start();
+  }
+
   /** Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it. */
   stop(): void {
     this.#over = true;
-    this.#unfollow?.();
-    this.#unfollow = undefined;
-    this.#deps.leases.leave();
-    for (const shard of [...this.#led]) this.#deps.follow(shard);
-    this.#led.clear();
+    this.#leaveAll();
   }
 
   async giveUp(): Promise<void> {
@@ -75,28 +101,76 @@ export class Leading {
     await Promise.all(held.map((shard) => leases.giveUp(shard)));
   }
 
+  #leaveAll(): void {
+    this.#unfollow?.();
+    this.#unfollow = undefined;
+    this.#deps.leases.leave();
+    const led = [...this.#led];
+    this.#led.clear();
+    for (const shard of led) this.#notify(shard, this.#deps.follow);
+  }
+
+  /** Never rejects. */
   async #gain(shard: number): Promise<void> {
-    const { leases, log, caughtUp, lead } = this.#deps;
+    const { leases, clock } = this.#deps;
     const lease = leases.lease(shard);
     if (!lease) return;
     this.#epochs.set(shard, lease.epoch);
     const still = (): boolean => this.#unfollow !== undefined && this.#epochs.get(shard) === lease.epoch && lease.held();
     // The listener may be called before `follow` has returned.
     await Promise.resolve();
-    for (;;) {
-      try {
-        await caughtUp();
-        break;
-      } catch (error) {
-        if (!still()) return;
-        log.warn({ shard, epoch: lease.epoch, error }, 'a shard is not led yet: the mirror is behind');
-        await this.#pause(CATCH_UP_AGAIN_MS);
-      }
+    const until = clock.now() + CATCH_UP_MS;
+    while (!await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch })) {
+      if (!still()) return;
+      if (clock.now() >= until) return await this.#standBack(shard);
+      await this.#pause(Math.min(CATCH_UP_AGAIN_MS, until - clock.now()));
     }
     if (!still()) return;
     this.#led.add(shard);
     this.#tell(shard, lease.epoch);
-    lead(shard);
+    this.#notify(shard, this.#deps.lead);
+  }
+
+  /** Whether the mirror has caught up within so many ms. Never rejects. */
+  async #hasCaughtUp(withinMs: number, fields: object): Promise<boolean> {
+    const { caughtUp, clock, log } = this.#deps;
+    let cancel = (): void => undefined;
+    const late = new Promise<void>((_, reject) => {
+      cancel = clock.at(clock.now() + withinMs, () => { reject(new Error(`not within ${withinMs} ms`)); });
+    });
+    try {
+      await Promise.race([caughtUp(), late]);
+      return true;
+    } catch (error) {
+      log.warn({ ...fields, error: String(error) }, 'the mirror is behind: a shard can not be led');
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Leaves the shard to another replica, and takes no lease until the mirror has caught up. Never rejects. */
+  async #standBack(shard: number): Promise<void> {
+    const { leases } = this.#deps;
+    this.#epochs.delete(shard);
+    const isFirst = !this.#behind;
+    this.#behind = true;
+    leases.leave();
+    await leases.giveUp(shard);
+    if (!isFirst) return;
+    do await this.#pause(CATCH_UP_AGAIN_MS);
+    while (!this.#over && !await this.#hasCaughtUp(CATCH_UP_MS, {}));
+    this.#behind = false;
+    if (!this.#over && !this.#paused) leases.join();
+  }
+
+  /** One that throws has this shard led, or not, all the same. */
+  #notify(shard: number, report: (shard: number) => void): void {
+    try {
+      report(shard);
+    } catch (error) {
+      this.#deps.log.error({ shard, error: String(error) }, 'whoever acts for a shard threw as its leader changed');
+    }
   }
 
   /** One line for all that are gained within a moment. */
@@ -113,13 +187,18 @@ export class Leading {
   #lose(shard: number, because: 'gone' | 'wanted-elsewhere'): void {
     if (this.#led.delete(shard)) {
       this.#deps.log.info({ shard, because }, 'shard no longer led');
-      this.#deps.follow(shard);
+      this.#notify(shard, this.#deps.follow);
     }
     this.#epochs.delete(shard);
-    if (because === 'gone') return;
-    const over = Promise.race([this.#deps.drained(), this.#pause(DRAIN_MS)]);
-    over.then(() => this.#deps.leases.giveUp(shard))
-      .catch((error: unknown) => { this.#deps.log.error({ shard, error }, 'a shard could not be handed over'); });
+    if (because === 'wanted-elsewhere') void this.#handOver(shard);
+  }
+
+  /** Gives the lease up once what is under way is done, or a moment later. Never rejects. */
+  async #handOver(shard: number): Promise<void> {
+    const { leases, drained, log } = this.#deps;
+    const done = (async () => { await drained(); })().catch((error: unknown) => { log.error({ shard, error: String(error) }, 'a shard is handed over before what was under way is done'); });
+    await Promise.race([done, this.#pause(DRAIN_MS)]);
+    await leases.giveUp(shard);
   }
 
   #pause(ms: number): Promise<void> {

@@ -17,6 +17,7 @@ import { Deadlines } from './deadlines.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { Outbox } from './outbox.ts';
 import { LOST_LEASE } from './pool-host.ts';
+import { Rebuilds } from './rebuilds.ts';
 
 /** Could not be done, and for what reason; the message is for people. */
 export class MemberFailure extends Error {
@@ -74,10 +75,12 @@ export class MemberHost {
   readonly #outbox: Outbox;
   readonly #deadlines: Deadlines;
   readonly #led = new Set<number>();
+  readonly #rebuilds: Rebuilds;
 
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'env-member', outbox: this.#outbox, measures: deps.measures });
     this.trails = new ActorTrails({ kind: 'member', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : '') });
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const at = key.indexOf('/');
@@ -99,12 +102,10 @@ export class MemberHost {
   pool({ kind, record }: RecordChange<PoolRecord>): void {
     if (!record.env) return;
     const { uid } = record.env;
-    // What an effect answered may be older than what the store told meanwhile.
     if (kind === 'gone') this.#gone.add(record.uid);
-    else if (this.#gone.has(record.uid)) return;
+    else this.#gone.delete(record.uid); // a store that was restored has it again
     const pools = this.#pools.get(uid) ?? new Map<string, PoolRecord>();
     const known = pools.get(record.name);
-    if (kind === 'put' && known?.uid === record.uid && isNewer(known.revision, record.revision)) return;
     if (kind === 'put') pools.set(record.name, record);
     else if (known?.uid === record.uid) pools.delete(record.name);
     if (pools.size > 0) this.#pools.set(uid, pools);
@@ -145,6 +146,7 @@ export class MemberHost {
   rebuild(envUid: string, name: string): void {
     this.#actors.get(envUid)?.get(name)?.stop();
     this.#actors.get(envUid)?.delete(name);
+    this.#rebuilds.forget(`${envUid}/${name}`);
     this.#look(envUid, name);
   }
 
@@ -169,7 +171,13 @@ export class MemberHost {
   /** Resolves once what was under way at the call is done. */
   drained(): Promise<void> { return this.#outbox.drained(); }
 
-  stop(): void { this.#deadlines.stop(); }
+  /** Those whose actors threw again and again, as `{env uid}/{name}`. */
+  get broken(): readonly string[] { return this.#rebuilds.broken; }
+
+  stop(): void {
+    this.#deadlines.stop();
+    this.#rebuilds.stop();
+  }
 
   #tellAll(shard: number, event: MemberEvent): void {
     for (const [uid, actors] of this.#actors) if (shardOf(uid) === shard) for (const name of [...actors.keys()]) this.#send(uid, name, event);
@@ -182,7 +190,8 @@ export class MemberHost {
   #look(envUid: string, name: string): void {
     const fact = this.#factOf(envUid, name);
     if (this.#actors.get(envUid)?.has(name)) this.#send(envUid, name, { type: 'FACT', fact, now: this.#deps.clock.now() });
-    else if (fact.pool || (fact.env && fact.member)) this.#host(envUid, name, fact);
+    else if (!fact.pool && !(fact.env && fact.member)) this.#rebuilds.forget(`${envUid}/${name}`);
+    else if (!this.#rebuilds.has(`${envUid}/${name}`)) this.#host(envUid, name, fact);
   }
 
   #factOf(envUid: string, name: string): MemberFact {
@@ -194,13 +203,13 @@ export class MemberHost {
   }
 
   #host(envUid: string, name: string, fact: MemberFact): void {
-    const { clock, clusterId, leases, log } = this.#deps;
+    const { clock, clusterId, leases } = this.#deps;
     const actor = createActor(envMemberMachine, { input: { fact, localCluster: clusterId, now: clock.now() } });
     actor.on('*', (intent) => this.#outbox.put({
       name: `member ${intent.type}`, of: `${envUid}/${name}`, lease: leases.lease(shardOf(envUid)) ?? LOST_LEASE,
       act: () => this.#carryOut(envUid, name, intent),
     }));
-    actor.subscribe({ error: (error: unknown) => { log.error({ entity: 'env-member', envUid, name, error: String(error) }, 'actor threw; made again from what is known'); } });
+    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
     const actors = this.#actors.get(envUid) ?? new Map<string, Actor<typeof envMemberMachine>>();
     actors.set(name, actor);
     this.#actors.set(envUid, actors);
@@ -215,7 +224,7 @@ export class MemberHost {
     if (!actors || !actor) return;
     const before = String(actor.getSnapshot().value);
     actor.send(event);
-    const { status, value, context } = actor.getSnapshot();
+    const { status, value, context, error } = actor.getSnapshot();
     const key = `${envUid}/${name}`;
     this.trails.moved(key, String(value), { event, group: envUid, born: 0 });
     this.#deadlines.arm(key, status === 'active' ? context.deadline : undefined);
@@ -229,10 +238,17 @@ export class MemberHost {
       if (actors.size === 0) this.#actors.delete(envUid);
       this.#saturated.delete(key);
       this.trails.ended(key);
-      if (status === 'error') this.#deps.measures?.threw();
-      if (status === 'error') this.#look(envUid, name);
+      if (status === 'error') this.#rebuilds.threw(key, error, () => { this.#look(envUid, name); });
+      else this.#rebuilds.forget(key);
     }
     this.#outbox.drain();
+  }
+
+  /** What an effect answered may be older than what the store told meanwhile. */
+  #answered(record: PoolRecord): void {
+    const known = record.env && this.#pools.get(record.env.uid)?.get(record.name);
+    const isOlder = known?.uid === record.uid && isNewer(known.revision, record.revision);
+    if (!this.#gone.has(record.uid) && !isOlder) this.pool({ kind: 'put', record });
   }
 
   async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<void> {
@@ -240,7 +256,7 @@ export class MemberHost {
     const { env, pool } = this.#factOf(envUid, name);
     try {
       const record = intent.type === 'end-pool' ? await (pool && effects['end-pool'](pool, intent.force)) : await (env && effects[intent.type](env, name));
-      if (record) this.pool({ kind: 'put', record });
+      if (record) this.#answered(record);
       this.#send(envUid, name, { type: 'CARRIED_OUT', now: clock.now() });
     } catch (error) {
       const reason = error instanceof MemberFailure ? error.reason : 'Unavailable';

@@ -1,3 +1,4 @@
+import type { Tenant } from '../model/tenant.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
@@ -37,4 +38,6 @@ export interface PoolHostDeps {
   readonly ending: (uid: string) => void;
   /** The pool is gone for good; what it left behind is to be retired. */
   readonly orphaned: (uid: string) => void;
+  /** Its usage is compared with the records soon: what is given back now may not be told. */
+  readonly settleLater: (owner: Tenant) => void;
 }

@@ -3,28 +3,23 @@ import type { Lease } from '../contracts/coordination.ts';
 import type { RecordChange } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import { phaseOf } from '../machines/pool-arithmetic.ts';
-import { replaceableOf, startTroubleOf, surplusOf, type StartTrouble } from '../machines/pool-decisions.ts';
+import { startTroubleOf, type StartTrouble } from '../machines/pool-decisions.ts';
 import type { PoolContext, PoolEvent, PoolIntent } from '../machines/pool-events.ts';
 import { poolMachine } from '../machines/pool-machine.ts';
 import type { PoolRecord, ReplicaSemantics } from '../model/pool.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { shardOf } from '../model/shards.ts';
-import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { ActorTrails } from './actor-trails.ts';
 import { birthOf } from './birth-of.ts';
 import { OwnedIndex } from './owned-index.ts';
 import { shown, wholeOf, type PoolActorView, type PoolSnapshot } from './pool-snapshot.ts';
 import { PoolTally, type Move } from './pool-tally.ts';
+import { PoolRetirements } from './pool-retirements.ts';
+import { Rebuilds } from './rebuilds.ts';
 import { RecordTurns } from './record-turns.ts';
 import { pathOf } from './state-path.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
-import { UNCLAIMED } from './sandbox-index.ts';
-import { RecentSet } from '../model/recent-set.ts';
-
-const MOST_GONE = 1_000;
-/** A surplus that is too young to go is looked at again after this. */
-const TRIM_AGAIN_MS = 5_000;
 
 /** The pools' half of the supervisor: their actors, their index, and what their intents do. */
 export class PoolHost {
@@ -33,21 +28,22 @@ export class PoolHost {
   readonly #deps: PoolHostDeps;
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
   readonly #tally = new PoolTally();
+  readonly #retirements: PoolRetirements;
+  readonly #rebuilds: Rebuilds;
+  /** The records of pools whose actor threw, and that have no other yet. */
+  readonly #unhosted = new Map<string, PoolRecord>();
   #hears = false;
   readonly #turns: RecordTurns<PoolRecord>;
   readonly #led = new Set<number>();
-  /** Pools that are no more, as long as a late word of them may come. */
-  readonly #gone = new RecentSet(MOST_GONE);
   readonly #reads: SharedReads<PoolRecord>;
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
     this.trails = new ActorTrails({ kind: 'pool', clock: deps.clock, log: deps.log, causeOf: () => '' });
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool' });
+    this.#retirements = new PoolRetirements({ ...deps, contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
-    this.#turns = new RecordTurns({
-      records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,
-      learn: (change) => { this.#learn(change); }, lost: ({ uid }) => { this.send(uid, { type: 'REMOVED' }); },
-    });
+    this.#turns = new RecordTurns({ records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record });
   }
 
   /** What `replicas` counts. */
@@ -75,13 +71,26 @@ export class PoolHost {
     return actor && wholeOf(actor, this.#deps.policy);
   }
 
-  /** Makes the pool's actor anew from its record. */
+  /** Makes the pool's actor anew from its record, also one that is broken. */
   rebuild(record: PoolRecord): void {
     this.#actors.get(record.uid)?.stop();
     this.index.remove(record);
+    this.#rebuilds.forget(record.uid);
     this.#host(record);
     this.#count(record.uid, false);
   }
+
+  /** The pools whose actors threw again and again, by uid. */
+  get broken(): readonly string[] { return this.#rebuilds.broken; }
+  /** The record of a pool, whether it has an actor or not. */
+  recordOf(uid: string): PoolRecord | undefined { return this.get(uid)?.record ?? this.#unhosted.get(uid); }
+
+  /** Whether there is such a pool, and it has no actor now. */
+  isUnhosted(namespace: string, name: string): boolean {
+    return [...this.#unhosted.values()].some((record) => record.name === name && record.owner.namespace === namespace);
+  }
+
+  stop(): void { this.#rebuilds.stop(); }
 
   /** The updateRevision of what a pool launches; none of one that is not known. */
   revisionOf(uid: string): string { return this.#actors.get(uid)?.getSnapshot().context.record.updateRevision ?? ''; }
@@ -117,17 +126,14 @@ export class PoolHost {
     await restored;
   }
 
-  /** A pool that the store has just made. */
-  add(record: PoolRecord): void { this.#learn({ kind: 'put', record }); }
-
   /** Reads the pool uncached: what is shown of it then is no older than this call. */
   async freshen(namespace: string, name: string): Promise<void> {
-    await this.#look(namespace, name, (key) => this.#deps.pools.get(key));
+    await this.#deps.pools.get(`${namespace}/${name}`);
   }
 
   /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
-  async lookUp(namespace: string, name: string): Promise<void> {
-    await this.#look(namespace, name, (key) => this.#reads.read(key));
+  async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
+    return await this.#reads.read(`${namespace}/${name}`);
   }
 
   /** The record of one of the owner's, read uncached. */
@@ -139,26 +145,16 @@ export class PoolHost {
     return this.get(uid)?.record;
   }
 
-  /** One that was known before and is not found is no more; of one that was made meanwhile the read says nothing. */
-  async #look(namespace: string, name: string, read: (key: string) => Promise<PoolRecord | undefined>): Promise<void> {
-    const known = this.index.uidOf(namespace, name);
-    const record = await read(`${namespace}/${name}`);
-    const shown = known === undefined ? undefined : this.get(known)?.record;
-    if (shown && shown.uid !== record?.uid) this.#learn({ kind: 'gone', record: shown });
-    if (record) this.#learn({ kind: 'put', record });
-  }
-
   #learn({ kind, record }: RecordChange<PoolRecord>): void {
     const known = this.#actors.get(record.uid)?.getSnapshot().context.record;
     if (kind === 'gone') {
-      this.#gone.add(record.uid);
       if (known) this.send(record.uid, { type: 'REMOVED' });
-    } else if (known) {
-      if (isNewer(record.revision, known.revision)) this.#renew(record);
-    } else if (!this.#gone.has(record.uid)) {
+      else if (this.#unhosted.delete(record.uid)) this.#forgotten(record);
+    } else if (!known) {
+      if (this.#rebuilds.has(record.uid)) return void this.#unhosted.set(record.uid, record);
       this.#host(record);
       this.#deps.outbox.drain();
-    }
+    } else if (record.revision !== known.revision) this.#renew(record);
   }
 
   send(uid: string, event: PoolEvent): void {
@@ -192,12 +188,13 @@ export class PoolHost {
   }
 
   /** Writes a change of a pool's record, as RecordTurns does. */
-  async change(uid: string, change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>): Promise<PoolRecord | undefined> {
-    return await this.#turns.change(uid, change);
+  async change(uid: string, change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>, permitted?: () => boolean): Promise<PoolRecord | undefined> {
+    return await this.#turns.change(uid, change, permitted);
   }
 
   #host(record: PoolRecord): void {
     const { uid } = record;
+    this.#unhosted.delete(uid);
     const tallied = this.#tally.tallied(uid, record.updateRevision);
     const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), tallied } });
     actor.on('*', (intent) => this.#deps.outbox.put({
@@ -224,9 +221,9 @@ export class PoolHost {
   #changed(uid: string, actor: Actor<typeof poolMachine>, { before, event }: { readonly before: PoolContext; readonly event: PoolEvent }): void {
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') {
-      this.#deps.log.error({ entity: 'pool', uid, error: String(snapshot.error) }, 'actor threw; rebuilt from its record');
-      this.#deps.measures.threw();
-      this.#host(before.record);
+      this.#drop(before.record);
+      this.#unhosted.set(uid, before.record);
+      this.#rebuilds.threw(uid, snapshot.error, () => { this.#hostAgain(uid); });
       return;
     }
     this.#trace(actor, event);
@@ -239,12 +236,23 @@ export class PoolHost {
     this.#deps.changed(snapshot.context.record);
     if (snapshot.context.record.deleting !== false || snapshot.matches({ lifecycle: 'removed' })) this.#deps.ending(uid);
     if (snapshot.matches({ lifecycle: 'removed' })) {
-      this.#actors.delete(uid);
-      this.trails.ended(uid);
-      this.index.remove(before.record);
-      this.#deps.arm(uid, undefined);
+      this.#drop(before.record);
       this.#forgotten(before.record);
     }
+  }
+
+  #drop(record: PoolRecord): void {
+    this.#actors.delete(record.uid);
+    this.trails.ended(record.uid);
+    this.index.remove(record);
+    this.#deps.arm(record.uid, undefined);
+  }
+
+  #hostAgain(uid: string): void {
+    const record = this.#unhosted.get(uid);
+    if (!record) return;
+    this.#host(record);
+    this.#count(uid, false);
   }
 
   #tell(before: PoolContext, { breaker, record }: PoolContext): void {
@@ -259,7 +267,7 @@ export class PoolHost {
 
   /** Whoever removed it, its part of the quota goes, and its registry passwords; the leader sees to it. */
   #forgotten({ uid, owner, source }: PoolRecord): void {
-    this.#gone.add(uid);
+    this.#rebuilds.forget(uid);
     if (!this.#led.has(shardOf(uid))) return;
     const { coordination, outbox, pullSecrets } = this.#deps;
     const act = async (): Promise<void> => {
@@ -267,17 +275,17 @@ export class PoolHost {
       await coordination.release(owner, 'replicas', uid);
     };
     outbox.put({ name: 'pool release quota', lease: undefined, act });
+    this.#deps.settleLater(owner);
     if (source.overrides?.imagePullSecretConfigured) outbox.put({ name: 'pool forget passwords', lease: undefined, act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }) });
     this.#deps.orphaned(uid);
   }
 
   #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {
-    const { endings, instances, tell, clock } = this.#deps;
     switch (intent.type) {
       case 'launch': return this.#launch(uid, intent.count);
-      case 'trim': return this.#trim(uid);
-      case 'end-running': return endings.end(uid, (_, most) => instances.claimedIn(uid, most), (id) => tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }));
-      case 'replace': return this.#replace(uid);
+      case 'trim': return this.#retirements.trim(uid);
+      case 'end-running': return this.#retirements.endRunning(uid);
+      case 'replace': return this.#retirements.replace(uid);
       case 'save-breaker': return this.change(uid, (record) => (record.updateRevision === intent.revision ? { ...record, breaker: intent.breaker } : record)).then(() => undefined);
       case 'save-conditions': return this.change(uid, (record) => ({ ...record, conditions: intent.conditions })).then(() => undefined);
       case 'remove': return this.#turns.inTurn(uid, () => this.#remove(uid));
@@ -293,38 +301,6 @@ export class PoolHost {
     }
   }
 
-  /** The surplus is looked at again before each one: what was decided a moment ago may have changed. */
-  #trim(uid: string): void {
-    const { endings, tell, clock, planAt } = this.#deps;
-    const surplus = (): boolean => {
-      const context = this.#actors.get(uid)?.getSnapshot().context;
-      return context !== undefined && surplusOf(context) > 0;
-    };
-    endings.end(uid, (_, most) => this.#dismissable(uid, most), (id) => surplus() && tell(id, { type: 'RETIRE', now: clock.now() }));
-    if (surplus() && this.#dismissable(uid, 1).length === 0) planAt(uid, clock.now() + TRIM_AGAIN_MS);
-  }
-
-  /** Whatever can be spared best; after a decision that some are not needed, none that is starting, or younger than it says. */
-  #dismissable(uid: string, most: number): readonly string[] {
-    const { instances, clock } = this.#deps;
-    const record = this.#actors.get(uid)?.getSnapshot().context.record;
-    const sparesMs = record?.deleting === false ? record.decided?.sparesMs : undefined;
-    const revision = record?.updateRevision ?? '';
-    return sparesMs === undefined ? instances.dismissable(uid, revision, most) : instances.bornBy('idle', uid, { revision, moment: clock.now() - sparesMs }).slice(0, most);
-  }
-
-  /** How many may go is asked anew before each one: what goes is replaced at once. */
-  #replace(uid: string): void {
-    const { endings, instances, tell, clock } = this.#deps;
-    for (const as of UNCLAIMED) {
-      const mayGo = (): boolean => {
-        const context = this.#actors.get(uid)?.getSnapshot().context;
-        return context !== undefined && replaceableOf(context, clock.now())[as] > 0;
-      };
-      if (mayGo()) endings.end(uid, (_, most) => instances.stale(uid, this.revisionOf(uid), { as, most }), (id) => mayGo() && tell(id, { type: 'RETIRE', now: clock.now() }));
-    }
-  }
-
   async #remove(uid: string): Promise<void> {
     const record = this.#actors.get(uid)?.getSnapshot().context.record;
     if (!record) return;
@@ -333,10 +309,8 @@ export class PoolHost {
     } catch (error) {
       if (error instanceof RecordConflict) await this.#turns.readAgain(record);
       this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
-      if (error instanceof RecordConflict) return;
-      throw error;
+      if (!(error instanceof RecordConflict)) throw error;
     }
-    this.send(uid, { type: 'REMOVED' });
   }
 }
 

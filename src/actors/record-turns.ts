@@ -1,5 +1,5 @@
-import type { RecordChange, Records } from '../contracts/record-store.ts';
-import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import type { Records } from '../contracts/record-store.ts';
+import { LeaseLost, RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { Revision } from '../model/identifiers.ts';
 import type { Owned } from './owned-index.ts';
 
@@ -7,9 +7,6 @@ export interface RecordTurnsDeps<T> {
   readonly records: Pick<Records<T & { readonly revision: Revision }>, 'get' | 'update'>;
   /** As it is mirrored here. */
   readonly current: (uid: string) => T | undefined;
-  readonly learn: (change: RecordChange<T>) => void;
-  /** It is there no more, or another of its name is. */
-  readonly lost: (record: T) => void;
 }
 
 /** Writes of one change, each at the revision that was read last. */
@@ -23,12 +20,12 @@ export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
   constructor(deps: RecordTurnsDeps<T>) { this.#deps = deps; }
 
   /**
-   * Writes a change and takes it into the mirror; a change to the same record is not written. Where somebody else's write
-   * came first, `change` is asked again. Answers the new record, or undefined for an unknown one. Rejects with
-   * RecordConflict or OutcomeUnknown.
+   * Writes a change, which the store reports to the mirror; a change to the same record is not written. Where somebody else's write
+   * came first, or where the write was no longer permitted (see Records), `change` is asked again. Answers the new record, or
+   * undefined for an unknown one. Rejects with RecordConflict, LeaseLost or OutcomeUnknown.
    */
-  async change(uid: string, change: (record: T) => T | Promise<T>): Promise<T | undefined> {
-    const { records, current, learn } = this.#deps;
+  async change(uid: string, change: (record: T) => T | Promise<T>, permitted?: () => boolean): Promise<T | undefined> {
+    const { records, current } = this.#deps;
     return await this.inTurn(uid, async () => {
       for (let attempt = 1; ; attempt++) {
         const before = current(uid);
@@ -36,12 +33,10 @@ export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
         try {
           const changed = await change(before);
           if (changed === before) return before;
-          const record = await records.update(changed);
-          learn({ kind: 'put', record });
-          return record;
+          return await records.update(changed, permitted);
         } catch (error) {
-          if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
-          await this.readAgain(before);
+          if (!(error instanceof RecordConflict || error instanceof LeaseLost) || attempt === MOST_ATTEMPTS) throw error;
+          if (error instanceof RecordConflict) await this.readAgain(before);
         }
       }
     });
@@ -57,10 +52,6 @@ export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
     }
   }
 
-  /** Somebody else's write came first. */
-  async readAgain(before: T): Promise<void> {
-    const record = await this.#deps.records.get(`${before.owner.namespace}/${before.name}`);
-    if (record?.uid === before.uid) this.#deps.learn({ kind: 'put', record });
-    else this.#deps.lost(before);
-  }
+  /** Somebody else's write came first: what is read is reported to who mirrors it. */
+  async readAgain({ owner, name }: T): Promise<void> { await this.#deps.records.get(`${owner.namespace}/${name}`); }
 }

@@ -28,7 +28,7 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
     switch (intent.type) {
       case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth, held) };
       case 'claim': return await claim(deps, id, intent);
-      case 'retire': await driver.retire(id, intent.seen); return { type: 'RETIRED', now: clock.now() };
+      case 'retire': await driver.retire(id, intent.seen, intent.namespace); return { type: 'RETIRED', now: clock.now() };
       case 'release': await release(deps, id, intent); return { type: 'RELEASED', now: clock.now() };
       case 'confirm-expiry': return await confirmExpiry(deps, id, intent);
       case 'look': return { type: 'FACT', fact: await driver.read(id), now: clock.now() };
@@ -41,9 +41,11 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
 
 /** One that is late, or repeated, may have lost its seat meanwhile: then it is not written. */
 const claim = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: InstanceId, { claim, seen }: Extract<DriverIntent, { type: 'claim' }>): Promise<SandboxEvent> => {
-  const late = clock.now() - claim.claimedAt > RESERVATION_MS;
+  const now = clock.now();
+  const late = now - claim.claimedAt > RESERVATION_MS;
   if (late && !await coordination.stillReserved(claim.owner, 'sandboxes', id)) return { type: 'CLAIM_UNSETTLED', now: clock.now() };
-  return { type: 'CLAIMED', record: await driver.claim(seen, claim), now: clock.now() };
+  const until = (late ? now : claim.claimedAt) + RESERVATION_MS;
+  return { type: 'CLAIMED', record: await driver.claim(seen, claim, () => clock.now() <= until), now: clock.now() };
 };
 
 /** That it ends is made known beside the durable end. */
@@ -110,6 +112,7 @@ export const isLeaders = (intent: SandboxIntent): boolean => {
     case 'close': return true;
     case 'retire':
     case 'release': return !intent.asked;
+    case 'look': return intent.patient === true;
     default: return false;
   }
 };

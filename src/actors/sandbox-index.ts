@@ -42,7 +42,7 @@ export type Unclaimed = (typeof UNCLAIMED)[number];
 interface RevisionShelf { readonly starting: OrderedIndex; readonly idle: IdleShelf; readonly unavailable: OrderedIndex }
 
 /** `unclaimed`: by updateRevision. */
-interface PoolShelf { readonly unclaimed: Map<string, RevisionShelf>; readonly claimed: OrderedIndex; readonly taken: Set<string> }
+interface PoolShelf { readonly unclaimed: Map<string, RevisionShelf>; readonly claimed: OrderedIndex; readonly held: Set<string> }
 
 /**
  * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is ever searched. Lists are
@@ -57,6 +57,8 @@ export class SandboxIndex {
   readonly #listKeys = new Map<string, readonly string[]>();
 
   get size(): number { return this.#placements.size; }
+
+  placementOf(id: string): Placement | undefined { return this.#placements.get(id); }
 
   /** Sets where an instance stands now; answers where it stood before. */
   place(next: Placement): Placement | undefined {
@@ -79,19 +81,15 @@ export class SandboxIndex {
     this.#unshelve(before);
     this.#relist(before, undefined);
     this.#recount(before, undefined);
-    const shelf = this.#shelves.get(before.poolUid);
-    if (shelf) {
-      shelf.taken.delete(id);
-      if (shelf.claimed.size + shelf.taken.size === 0 && [...shelf.unclaimed.values()].every(isBare)) this.#shelves.delete(before.poolUid);
-    }
+    this.#dropBare(before.poolUid);
     return before;
   }
 
   /**
-   * The longest idle instance of the pool, of this revision before others and of these buckets before others, reserved for
-   * the asker until it moves or is put back.
+   * Acquires the longest idle instance of the pool, of this revision before others and of these buckets before others. It is the
+   * asker's until it is released, wherever it moves meanwhile.
    */
-  takeIdle(poolUid: string, revision: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
+  acquire(poolUid: string, revision: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
     const shelf = this.#shelves.get(poolUid);
     if (!shelf) return undefined;
     let idle = shelf.unclaimed.get(revision)?.idle;
@@ -104,36 +102,38 @@ export class SandboxIndex {
     }
     if (!idle || !first) return undefined;
     idle.remove(first);
-    shelf.taken.add(first.id);
+    shelf.held.add(first.id);
     return first.id;
   }
 
-  /** How many of the pool are idle and not reserved. */
+  /** How many of the pool are idle and not held. */
   idleIn(poolUid: string): number {
     let count = 0;
     for (const { idle } of this.#shelves.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
     return count;
   }
 
-  poolOf(id: string): string | undefined { return this.#placements.get(id)?.poolUid; }
-
-  /** One of the pool's that is reserved; undefined where none is. */
-  takenOf(poolUid: string): string | undefined {
-    for (const id of this.#shelves.get(poolUid)?.taken ?? []) return id;
+  /** One of the pool's that is held and lives; undefined where none is. */
+  heldOf(poolUid: string): string | undefined {
+    for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) return id;
     return undefined;
   }
 
-  isTaken(id: string): boolean {
+  isHeld(id: string): boolean {
     const placement = this.#placements.get(id);
-    return placement !== undefined && this.#shelves.get(placement.poolUid)?.taken.has(id) === true;
+    return placement !== undefined && this.#shelves.get(placement.poolUid)?.held.has(id) === true;
   }
 
-  putBack(id: string): void {
+  /** Ends what `acquire` began. Answers whether the instance is unclaimed now, and so in its place again. */
+  release(poolUid: string, id: string): boolean {
+    if (!this.#shelves.get(poolUid)?.held.delete(id)) return false;
     const placement = this.#placements.get(id);
-    if (placement && this.#shelves.get(placement.poolUid)?.taken.delete(id)) this.#shelve(placement);
+    if (placement?.status === 'Idle') this.#shelve(placement);
+    this.#dropBare(poolUid);
+    return placement?.status === 'Idle';
   }
 
-  /** Unclaimed and not reserved: starting ones first, newest first; then the unavailable; then the longest idle. Of each those of other revisions before those of this one. */
+  /** Unclaimed and not held: starting ones first, newest first; then the unavailable; then the longest idle. Of each those of other revisions before those of this one. */
   dismissable(poolUid: string, revision: string, most: number): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
     if (!shelf) return [];
@@ -155,6 +155,11 @@ export class SandboxIndex {
   stale(poolUid: string, revision: string, { as, most }: { readonly as: Unclaimed; readonly most: number }): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
     return shelf ? others(shelf, revision).flatMap((one) => idsOf(one, as, most)).slice(0, most) : [];
+  }
+
+  /** The pool's instances that are starting. */
+  startingIn(poolUid: string): readonly string[] {
+    return [...this.#shelves.get(poolUid)?.unclaimed.values() ?? []].flatMap(({ starting }) => starting.newest(0, starting.size));
   }
 
   /** Of the pools that have instances. */
@@ -193,9 +198,8 @@ export class SandboxIndex {
 
   #shelve(placement: Placement): void {
     let shelf = this.#shelves.get(placement.poolUid);
-    if (!shelf) this.#shelves.set(placement.poolUid, shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), taken: new Set() });
-    if (placement.status === 'Idle' && shelf.taken.has(placement.id)) return; // also where it died meanwhile: whoever reserved it will see
-    if (placement.status !== 'Idle' && !isLeaving(placement)) shelf.taken.delete(placement.id);
+    if (!shelf) this.#shelves.set(placement.poolUid, shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() });
+    if (placement.status === 'Idle' && shelf.held.has(placement.id)) return; // also where it died meanwhile: whoever holds it will see
     if ((placement.status === 'Starting' || placement.status === 'Idle') && !shelf.unclaimed.has(placement.updateRevision)) {
       shelf.unclaimed.set(placement.updateRevision, { starting: new OrderedIndex(), idle: new IdleShelf(), unavailable: new OrderedIndex() });
     }
@@ -210,6 +214,11 @@ export class SandboxIndex {
     const own = unclaimed.get(placement.updateRevision);
     // The only one is kept: it is about to be filled again.
     if (own && unclaimed.size > 1 && isBare(own)) unclaimed.delete(placement.updateRevision);
+  }
+
+  #dropBare(poolUid: string): void {
+    const shelf = this.#shelves.get(poolUid);
+    if (shelf && shelf.claimed.size + shelf.held.size === 0 && [...shelf.unclaimed.values()].every(isBare)) this.#shelves.delete(poolUid);
   }
 
   #recount(before: Placement | undefined, next: Placement | undefined): void {
@@ -266,9 +275,6 @@ const MOST_GROUPS = 1_000;
 const samePlace = (a: Placement, b: Placement): boolean =>
   a.status === b.status && a.availableAt === b.availableAt && a.claimedAt === b.claimedAt && a.createdAt === b.createdAt
   && a.poolUid === b.poolUid && a.poolName === b.poolName && sameTenant(a.owner, b.owner);
-
-/** Nobody claimed it. Until its record is gone it is not known that a claim under way does not get it. */
-const isLeaving = ({ status, claimedAt }: Placement): boolean => claimedAt === undefined && status === 'Stopping';
 
 /** How a pool counts an instance; undefined once it has completed. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {

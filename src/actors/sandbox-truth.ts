@@ -7,7 +7,7 @@ import type { InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 
 export interface SandboxTruthDeps {
-  readonly driver: Pick<SandboxDriver, 'confirm' | 'read' | 'bump'>;
+  readonly driver: Pick<SandboxDriver, 'confirm' | 'read' | 'bump' | 'claimedUnder'>;
   readonly coordination: Pick<Coordination, 'ended'>;
   readonly log: Log;
   readonly shown: (id: string) => SandboxSnapshot | undefined;
@@ -53,11 +53,23 @@ export class SandboxTruth {
       if (fact.record?.state !== 'idle') return fact.record;
       try {
         const record = await driver.bump(id, fact.record.revision);
-        learn({ ...fact, record });
+        // Of one that was heard to be gone meanwhile nothing is learned.
+        if (this.#deps.shown(id)) learn({ ...fact, record });
         return record;
       } catch (error) {
         if (!(error instanceof RecordConflict) || attempt === MOST_FENCINGS) throw error;
       }
+    }
+  }
+
+  /** Makes sure that what a request with an Idempotency-Key claimed before this call is shown. Refuses with `unavailable` where that can't be told. */
+  async freshenClaimsUnder(markKey: string, namespace: string): Promise<void> {
+    const { driver, log, learn } = this.#deps;
+    try {
+      for (const fact of await driver.claimedUnder(markKey, namespace)) learn(fact);
+    } catch (error) {
+      log.warn({ namespace, error }, 'claims of a request could not be read');
+      throw unavailable('what an earlier request did can not be told now; repeat the request');
     }
   }
 

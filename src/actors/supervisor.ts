@@ -7,9 +7,9 @@ import type { PendingIntent, RebuildOutcome } from '../model/inspection.ts';
 import type { InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
 import type { Tenant } from '../model/tenant.ts';
+import { tellActivity } from './activity.ts';
 import { ActorMeasures } from './actor-measures.ts';
 import { ActorTrails } from './actor-trails.ts';
-import { ACTIVITY, Busy } from './busy.ts';
 import { Deadlines } from './deadlines.ts';
 import { Endings } from './endings.ts';
 import { NO_EVENTS } from './event-feed.ts';
@@ -18,15 +18,17 @@ import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
+import { Rebuilds } from './rebuilds.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
 import { SandboxNotes } from './sandbox-notes.ts';
-import { recordedAmounts, Settling } from './settling.ts';
+import { recordedAmounts, Settling, shownAmounts } from './settling.ts';
 import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import { sandboxCauseOf, type SandboxHappened } from './sandbox-causes.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
 import type { SupervisorDeps } from './supervisor-deps.ts';
+import { Takeover } from './takeover.ts';
 import { Waiters } from './waiters.ts';
 
 /**
@@ -45,14 +47,15 @@ export class Supervisor {
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
   readonly #leading: Leading;
-  readonly #busy: Busy;
-  readonly #endings = new Endings((uid) => { if (this.pools.get(uid)) this.pools.replan(uid); else this.#retirePoolless(uid); });
+  readonly #endings: Endings;
   readonly #settling: Settling;
   readonly #notes: SandboxNotes | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #actors = new SandboxActors();
   readonly #truth: SandboxTruth;
-  #rebuilt = 0;
+  readonly #takeover: Takeover;
+  /** The sandboxes whose actors threw. */
+  readonly rebuilds: Rebuilds;
   #started = false;
   #report: PoolEvent | undefined;
 
@@ -60,6 +63,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
     this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
+    this.rebuilds = new Rebuilds({ ...deps, entity: 'sandbox', outbox: this.#outbox, measures: this.#measures });
     this.trails = new ActorTrails({ kind: 'sandbox', clock: deps.clock, log: deps.log, causeOf: sandboxCauseOf });
     this.#truth = new SandboxTruth({ ...deps, shown: (id) => this.sandbox(id), learn: (fact) => { this.#learn(fact); } });
     this.#waiters = new Waiters(deps.clock);
@@ -69,54 +73,63 @@ export class Supervisor {
       learn: (fact) => { this.#learn(fact); },
       freed: (poolUid) => { this.pools.replan(poolUid); },
     });
-    this.#busy = new Busy({ clock: deps.clock, touch: (id) => { deps.coordination.touch(id); } });
     this.#carryOut = sandboxEffects(deps);
+    const plan = (uid: string): void => {
+      if (this.pools.get(uid)) this.pools.replan(uid);
+      else this.#takeover.retirePoolless(uid);
+    };
     this.#deadlines = new Deadlines(deps.clock, (key, now, at) => {
       this.#measures.late(now - at);
       const name = key.slice(1);
       if (key.startsWith('s')) this.send(name, { type: 'DEADLINE', now });
-      else if (key.startsWith('r')) this.pools.replan(name);
+      else if (key.startsWith('r')) plan(name);
       else this.pools.send(name, { type: 'DEADLINE', now });
+    });
+    const planAt = (uid: string, at: number): void => { this.#deadlines.arm(`r${uid}`, at); };
+    this.#endings = new Endings({
+      clock: deps.clock, goOn: plan, goOnAt: planAt,
+      namespaceOf: (uid) => this.pools.get(uid)?.record.owner.namespace,
     });
     this.pools = new PoolHost({
       ...deps,
       events: deps.events ?? NO_EVENTS,
-      outbox: this.#outbox, measures: this.#measures,
+      outbox: this.#outbox, measures: this.#measures, endings: this.#endings, instances: this.index, planAt,
       arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
-      planAt: (uid, at) => this.#deadlines.arm(`r${uid}`, at),
       launch: (input) => this.#host(input),
-      endings: this.#endings,
-      instances: this.index,
       changed: (record) => { deps.alongside?.poolChanged?.(record); },
       tell: (id, event) => this.send(id, event),
       ending: (uid) => { this.idle.lines.end(uid); },
-      orphaned: (uid) => { this.#retirePoolless(uid); },
+      orphaned: (uid) => { this.#takeover.retirePoolless(uid); },
+      settleLater: (owner) => { this.#settling.note(owner); },
+    });
+    this.#takeover = new Takeover({
+      clock: deps.clock, log: deps.log, pools: this.pools, index: this.index,
+      mirrors: [() => deps.driver.caughtUp(), () => deps.pools.caughtUp(), async () => { await deps.alongside?.caughtUp?.(); }],
+      leads: (shard) => this.#leading.leads(shard),
+      tell: (id) => { this.send(id, { type: 'LEADING', now: deps.clock.now() }); },
+      retire: (id) => this.send(id, { type: 'RETIRE', now: deps.clock.now() }),
+      endings: this.#endings, lookAt: planAt,
     });
     this.#leading = new Leading({
       leases: deps.coordination, clock: deps.clock, log: deps.log,
-      caughtUp: () => deps.driver.caughtUp(),
+      caughtUp: () => this.#takeover.caughtUp(),
       lead: (shard) => {
-        this.pools.lead(shard);
-        for (const uid of this.index.poolUids()) if (shardOf(uid) === shard) this.#retirePoolless(uid);
+        this.#takeover.begin(shard, () => { this.pools.lead(shard); });
         deps.events?.lead(shard);
         deps.alongside?.lead(shard);
       },
-      follow: (shard) => {
-        this.pools.follow(shard);
-        deps.alongside?.follow(shard);
-      },
+      follow: (shard) => { this.pools.follow(shard); deps.alongside?.follow(shard); },
       drained: () => this.#drained(),
     });
     this.#settling = new Settling({
       quotas: deps.coordination, clock: deps.clock, log: deps.log, leads: (shard) => this.#leading.leads(shard), tenants: () => this.pools.index.owners,
       recorded: recordedAmounts({ pools: this.pools, sandbox: (id) => this.sandbox(id), fence: (id, namespace) => this.fence(id, namespace) }),
-      unmade: async ({ namespace }, uid) => { await deps.pullSecrets?.forget({ namespace, uid }); },
+      shown: shownAmounts({ pools: this.pools, index: this.index }),
+      unmade: async ({ namespace }, uid) => { if (!await deps.isEnv?.(uid)) await deps.pullSecrets?.forget({ namespace, uid }); },
     });
     this.#notes = deps.events && new SandboxNotes({ events: deps.events, clock: deps.clock, leads: (shard) => this.#leading.leads(shard) });
   }
 
-  /** How many actors threw and were made again from their facts. */
-  get rebuilt(): number { return this.#rebuilt; }
   get size(): number { return this.#sandboxes.size; }
   get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> { return this.#outbox; }
 
@@ -135,8 +148,7 @@ export class Supervisor {
   async stop(withinMs: number): Promise<void> {
     this.idle.lines.stop();
     this.#leading.stop();
-    this.#deadlines.stop();
-    this.#busy.stop();
+    for (const part of [this.#deadlines, this.rebuilds, this.pools]) part.stop();
     const settled = this.#settling.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => { cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve); });
@@ -146,11 +158,10 @@ export class Supervisor {
   }
 
   /** Leads nothing from now on; requests are answered as before. May be repeated. */
-  standDown(): void {
-    this.#leading.stop();
-    this.#drained().then(() => this.#leading.giveUp())
-      .catch((error: unknown) => { this.#deps.log.error({ error }, 'shards could not be given up'); });
-  }
+  standDown(): void { this.#leading.pause(); }
+
+  /** Leads again, once what it led has been given up. */
+  standUp(): void { this.#leading.resume(); }
 
   /** The shards that this replica leads. */
   get shards(): readonly number[] { return this.#leading.shards; }
@@ -172,7 +183,7 @@ export class Supervisor {
     const { value, context } = actor.getSnapshot();
     const before = stateOf(value);
     actor.send(event);
-    if (ACTIVITY.has(event.type)) this.#busy.note(id, actor.getSnapshot().context.working > 0);
+    tellActivity(this.#deps.coordination, { event, before: context, after: actor.getSnapshot().context });
     this.#changed(id, actor, { event, before, ordered: false });
     this.#notes?.moved({ state: before, context }, actor.getSnapshot(), event);
     this.#outbox.drain();
@@ -191,6 +202,9 @@ export class Supervisor {
   /** See SandboxTruth. */
   fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> { return this.#truth.fence(id, namespace); }
 
+  /** See SandboxTruth. */
+  freshenClaimsUnder(markKey: string, namespace: string): Promise<void> { return this.#truth.freshenClaimsUnder(markKey, namespace); }
+
   /** Of one who may have reserved before anything shows it. */
   settleLater(tenant: Tenant): void { this.#settling.note(tenant); }
 
@@ -198,42 +212,44 @@ export class Supervisor {
 
   /** What the sandbox asked for, and nobody has answered yet. */
   pendingOf(id: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`s${id}`); }
-
   pendingOfPool(uid: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`p${uid}`); }
 
   /**
    * Makes the sandbox's actor anew from what the driver sees. Not while an answer is awaited that its successor would not know,
-   * or a claim has reserved it.
+   * or a claim holds it.
    */
   async rebuild(id: InstanceId): Promise<RebuildOutcome> {
-    const isBusy = (): boolean => this.pendingOf(id).length > 0 || this.index.isTaken(id);
-    if (isBusy()) return 'busy';
+    if (this.#isBusy(id)) return 'busy';
     const fact = await this.#deps.driver.read(id);
-    const actor = this.#sandboxes.get(id);
-    if (!actor) return 'unknown';
-    if (isBusy()) return 'busy';
-    const now = this.#deps.clock.now();
-    const { working } = actor.getSnapshot().context;
-    if (fact.record) {
-      this.#actors.drop(actor);
-      this.#make({ now, fact: { ...fact, record: fact.record } });
-      for (let begun = 0; begun < working; begun++) this.send(id, { type: 'WORK_BEGAN', now });
-    } else {
-      this.#learn(fact);
-    }
+    if (!this.#sandboxes.has(id) && !this.rebuilds.has(id)) return 'unknown';
+    if (this.#isBusy(id)) return 'busy';
+    this.rebuilds.forget(id);
+    this.#learn({ ...fact, afresh: true });
     this.#outbox.drain();
     return 'rebuilt';
   }
+
+  #isBusy(id: string): boolean { return this.pendingOf(id).length > 0 || this.index.isHeld(id); }
 
   /** Has whoever waits for the sandbox look again. */
   wake(id: string): void { this.#waiters.changed(id); }
 
   #learn(fact: InstanceFact): void {
     const now = this.#deps.clock.now();
+    const actor = this.#sandboxes.get(fact.id);
+    if (actor && fact.record && fact.afresh && !this.#isBusy(fact.id)) {
+      const { working } = actor.getSnapshot().context;
+      this.#actors.drop(actor);
+      this.#make({ now, fact: { ...fact, record: fact.record } });
+      for (let begun = 0; begun < working; begun++) this.send(fact.id, { type: 'WORK_BEGAN', now });
+      this.#outbox.drain();
+      return;
+    }
     if (this.send(fact.id, { type: 'FACT', fact, now })) return;
-    if (!fact.record) return;
+    if (!fact.record) this.rebuilds.forget(fact.id);
+    if (!fact.record || this.rebuilds.has(fact.id)) return;
     this.#host({ now, fact: { ...fact, record: fact.record } });
-    this.#retirePoolless(fact.record.poolUid);
+    this.#takeover.retirePoolless(fact.record.poolUid);
     this.#outbox.drain();
   }
 
@@ -289,14 +305,20 @@ export class Supervisor {
     if (state === 'completed') {
       this.#sandboxes.delete(id);
       this.trails.ended(id);
+      if (context.working > 0) this.#deps.coordination.work(id, false);
     }
+    // What its pool hears below may tell it to end at once.
+    this.#endings.moved(context.poolUid, id, path);
     // First how the start went, then that its place is free: else the breaker would trip one launch too late.
     const report = this.#report;
     this.#report = undefined;
     if (report && this.#leading.leads(shardOf(context.poolUid))) this.#measures.start(report, cause.event.type);
     if (report) this.pools.send(context.poolUid, report);
     if (revision !== undefined && (from !== to || cause.ordered)) this.pools.moved({ poolUid: context.poolUid, revision, from, to }, cause.ordered);
-    this.#endings.moved(id, { path });
+    // Its record came to be known while this replica leads, and was not written by it.
+    if (context.unlaunched && path === 'starting.booting' && this.#leading.leads(shardOf(context.poolUid))) {
+      this.#outbox.put({ name: 'lead', of: `s${id}`, lease: undefined, act: () => { this.send(id, { type: 'LEADING', now: this.#deps.clock.now() }); } });
+    }
     this.#waiters.changed(id);
     if (from === 'starting' && to === 'idle' && record && this.#leading.leads(shardOf(context.poolUid))) this.#measures.ready(this.#deps.clock.now() - record.createdAt);
     if (to === 'idle' && from !== 'idle') this.idle.lines.turnedIdle(context.poolUid);
@@ -306,16 +328,16 @@ export class Supervisor {
 
   /** An actor that threw is dead for good: its successor is made from what the driver sees. */
   #rebuild(id: string, error: unknown): void {
-    this.#rebuilt += 1;
-    this.#measures.threw();
-    this.#deps.log.error({ entity: 'sandbox', id, error: String(error) }, 'actor threw; rebuilt from its fact');
     this.#sandboxes.delete(id);
     this.trails.ended(id);
     this.#deadlines.arm(`s${id}`, undefined);
-    this.#endings.moved(id, undefined);
     const earlier = this.index.remove(id);
+    this.#endings.moved(earlier?.poolUid ?? '', id, '');
     if (earlier) this.pools.moved({ poolUid: earlier.poolUid, revision: earlier.updateRevision, from: countedAs(earlier), to: undefined }, false);
-    this.#outbox.put({ name: 'rebuild', lease: undefined, act: async () => this.#learn(await this.#deps.driver.read(id)) });
+    this.rebuilds.threw(id, error, async () => {
+      if (this.pendingOf(id).length > 0) throw new Error('an answer is awaited that the new one would not know');
+      this.#learn(await this.#deps.driver.read(id));
+    });
     this.#waiters.changed(id);
   }
 
@@ -325,11 +347,4 @@ export class Supervisor {
       if (claim) await this.#deps.coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
     }
   }
-
-  /** What is left of a pool that is no more. */
-  #retirePoolless(uid: string): void {
-    if (this.pools.get(uid) || !this.#leading.leads(shardOf(uid))) return;
-    this.#endings.end(uid, (_, most) => this.index.dismissable(uid, '', most), (id) => this.send(id, { type: 'RETIRE', now: this.#deps.clock.now() }));
-  }
 }
-

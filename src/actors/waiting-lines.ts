@@ -1,16 +1,13 @@
 import type { Clock } from '../contracts/clock.ts';
-import type { InstanceId } from '../model/identifiers.ts';
-
-/** An idle instance that is reserved for one claim, and how many were idle then: it, and those that nobody tried for. */
-export interface Offer { readonly id: InstanceId; readonly idle: number }
+import type { HeldInstance } from './held-instance.ts';
 
 /** `over`: its time is. `gone`: its client is. `deleted`: its pool is, or is about to be. */
 export type EndOfWaiting = 'over' | 'gone' | 'deleted' | 'stopping';
 
 export interface WaitingLinesDeps {
   readonly clock: Clock;
-  /** Reserves an idle instance of the pool. */
-  readonly take: (poolUid: string) => Offer | undefined;
+  /** Acquires an idle instance of the pool. */
+  readonly acquire: (poolUid: string) => HeldInstance | undefined;
 }
 
 const FIRST_PAUSE_MS = 25;
@@ -74,7 +71,7 @@ export class WaitingLines {
     if (!line || line.cancelPause) return;
     for (const { hand } of line.standing) {
       if (!hand) continue; // tries already
-      const offer = this.#deps.take(poolUid);
+      const offer = this.#deps.acquire(poolUid);
       if (!offer) return;
       hand(offer);
     }
@@ -91,11 +88,11 @@ export class WaitingLines {
     for (const poolUid of [...this.#lines.keys()]) this.end(poolUid, 'stopping');
   }
 
-  async #next(poolUid: string, standing: Standing, { until, signal }: { readonly until: number; readonly signal: AbortSignal | undefined }): Promise<Offer | EndOfWaiting> {
+  async #next(poolUid: string, standing: Standing, { until, signal }: { readonly until: number; readonly signal: AbortSignal | undefined }): Promise<HeldInstance | EndOfWaiting> {
     if (this.#stopping) return 'stopping';
     if (signal?.aborted) return 'gone';
     return await new Promise((resolve) => {
-      const hand = (end: Offer | EndOfWaiting): void => {
+      const hand = (end: HeldInstance | EndOfWaiting): void => {
         standing.hand = undefined;
         cancel();
         signal?.removeEventListener('abort', gone);
@@ -125,13 +122,13 @@ export class WaitingLines {
 }
 
 /** `hand`: while it has nothing to try. */
-interface Standing { hand: ((end: Offer | EndOfWaiting) => void) | undefined }
+interface Standing { hand: ((end: HeldInstance | EndOfWaiting) => void) | undefined }
 interface Line { readonly standing: Set<Standing>; pauseMs: number; cancelPause: (() => void) | undefined }
 
 /** Of one claim, which calls `next` again where what it was handed was lost to another. */
 export interface PlaceInLine {
-  readonly next: (until: number, signal: AbortSignal | undefined) => Promise<Offer | EndOfWaiting>;
-  /** It was not its turn: nobody of the line tries for a moment, unless another turns idle. To be called before the instance is put back. */
+  readonly next: (until: number, signal: AbortSignal | undefined) => Promise<HeldInstance | EndOfWaiting>;
+  /** It was not its turn: nobody of the line tries for a moment, unless another turns idle. To be called before the instance is released. */
   readonly pause: () => void;
   readonly leave: () => void;
 }

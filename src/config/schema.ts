@@ -172,6 +172,8 @@ export const ConfigSchema = z.strictObject({
     context: z.string('must be text').min(1, 'must not be empty').max(253).optional().meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
     runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
     terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
+    sealedSince: z.iso.datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z').optional()
+      .meta({ description: 'Records made before this moment may be without a seal, as earlier versions wrote them; they are sealed then. Unset: every record must have one.' }),
   }),
   redis: z.strictObject({
     urls: z.array(redisUrl, 'must be a list of URLs').max(16)

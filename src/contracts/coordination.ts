@@ -1,45 +1,73 @@
 import type { EventBatch, EventRecord } from '../model/event.ts';
-import type { InstanceId } from '../model/identifiers.ts';
+import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { QuotaAmounts, QuotaResource } from '../model/quota.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { End } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** What the records say that a tenant uses, by name. Read uncached, after the call came. */
-export interface UsageRecords {
-  of(tenant: Tenant, resource: QuotaResource): Promise<ReadonlyMap<string, number>>;
-}
-
 export interface QuotaEntry {
   readonly name: string;
   readonly amount: number;
   readonly limit: number;
+  /** Tells this replica's attempts at one name apart, where there may be several. One attempt has one reservation of a name. */
+  readonly attempt?: string;
 }
 
-/** How long a reservation may be written under without `stillReserved`. */
+/** What a record says from a revision on. */
+export interface Confirmation {
+  readonly name: string;
+  readonly amount: number;
+  readonly revision: Revision;
+  /** Whose reservation allowed it, if anyone's. */
+  readonly attempt?: string;
+}
+
+/** How long after it was made a reservation may be written under without `stillReserved`. */
 export const RESERVATION_MS = 1_000;
+/** A write that a reservation allowed has landed so long after it was sent, or never does. */
+export const WRITE_MS = 2_000;
 
 /** A part of a tenant's usage of which nobody has said yet that a record stands behind it. */
 export interface Reservation {
   readonly name: string;
-  /** Moves each time the name is reserved. Opaque. */
+  /** Moves with each change of the name's part. Opaque. */
   readonly version: string;
 }
 
+/** A name's part of a tenant's usage. */
+export interface UsagePart extends Reservation {
+  readonly amount: number;
+  /** Somebody's reservation of it is open: a write may be under way. */
+  readonly isReserved: boolean;
+}
+
+/** What the name's record says; `revision`: where it says so, if it has one that is compared. */
+export interface SettledReservation extends Reservation {
+  readonly amount: number;
+  readonly revision?: Revision;
+}
+
 /**
- * Usage as a set of names, so that each change may be repeated. Where a tenant's set is not known (lost, or an older copy)
+ * Usage as a set of names, so that each change may be repeated. A name counts with what its record said last, or with the
+ * largest reservation of it where that is more: reservations of one name by several attempts don't add up, and each is
+ * taken back by its own attempt alone. Where a tenant's set is not known (lost, or an older copy)
  * it is made anew from the records, after all writes that were under way have landed; until then answers reject with `unavailable`.
  */
 export interface Quotas {
   /**
-   * Adds `amount` under `name` to the tenant's usage, unless it grows beyond the limit by that. Repeating a name replaces its
-   * amount. Answers false, and changes nothing, where the limit would be passed.
+   * Reserves `amount` under `name`, unless the tenant's usage grows beyond the limit by that. Repeating it replaces the
+   * attempt's own reservation. Answers false, and changes nothing, where the limit would be passed.
    */
   reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean>;
-  /** Takes back what this replica reserved under the name. What another replica reserved under it stays. May be repeated. */
-  withdraw(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
-  /** Whether this replica's reservation counts at this moment. Asked before a write that comes more than a second after it. */
-  stillReserved(tenant: Tenant, resource: QuotaResource, name: string): Promise<boolean>;
+  /** Takes back what the attempt reserved under the name, and nothing else: what others reserved stays, and what a record says. May be repeated. */
+  withdraw(tenant: Tenant, resource: QuotaResource, name: string, attempt?: string): Promise<void>;
+  /**
+   * A write has landed: what it says counts in the place of the attempt's reservation, unless a later revision was
+   * confirmed. Of a name that does not count it does nothing. May be repeated, in any order.
+   */
+  confirm(tenant: Tenant, resource: QuotaResource, confirmation: Confirmation): Promise<void>;
+  /** Whether the attempt's reservation counts at this moment; without an attempt any of this replica's. Asked before a write that comes more than a second after it. */
+  stillReserved(tenant: Tenant, resource: QuotaResource, name: string, attempt?: string): Promise<boolean>;
   /** Removes the name's part, whoever reserved it: its record is gone, or about to be. May be repeated. */
   release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
   /** What counts against the tenant's limits now, with what is reserved. Rejects with `unavailable` where it is not known, and has it made known. */
@@ -50,11 +78,13 @@ export interface Quotas {
   restore(tenant: Tenant, resource: QuotaResource, part: { readonly name: string; readonly amount: number }): Promise<void>;
   /** Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None where usage is the replica's own. */
   unsettled(tenant: Tenant, resource: QuotaResource, olderThanMs: number): Promise<readonly Reservation[]>;
+  /** All parts of a usage, to be compared with the records; one that changes meanwhile may lack, or be told twice. None where usage is the replica's own. */
+  parts(tenant: Tenant, resource: QuotaResource): Promise<readonly UsagePart[]>;
   /**
    * Each counts `amount` from now on, which is what its record says, and is nobody's to withdraw; 0 where there is none. One that
-   * was reserved again meanwhile stays as it is. At most 100. May be repeated.
+   * was reserved or confirmed again meanwhile stays as it is; the version '' is that of a name that does not count. At most 100. May be repeated.
    */
-  settle(tenant: Tenant, resource: QuotaResource, settled: readonly (Reservation & { readonly amount: number })[]): Promise<void>;
+  settle(tenant: Tenant, resource: QuotaResource, settled: readonly SettledReservation[]): Promise<void>;
 }
 
 /** Claims that wait for one pool at one time, on all replicas. */
@@ -78,19 +108,24 @@ export interface ClaimEntry {
   readonly idle: number;
   /** Of a claim that waits; without one it comes after all who do. */
   readonly place?: WaitingPlace | undefined;
-  /** An instance that was lost to another claim: its seat is given up for this one. */
+  /** Of the claim: see QuotaEntry. */
+  readonly attempt?: string;
+  /** An instance that was lost to another claim: the attempt's reservation of it is given up for this one. */
   readonly from?: InstanceId | undefined;
   /** Of the request, where it carries an Idempotency-Key: its entry names this instance from then on. */
   readonly request?: RequestMark | undefined;
   /** For whom the request is opened first, in the same step; without it it is open. */
   readonly open?: RequestOwner | undefined;
+  /** What an earlier request of the key may have claimed was read uncached, after `look-first` was answered. */
+  readonly looked?: boolean;
 }
 
 /**
  * `full`: the owner's quota is used up. `not-its-turn`: as many wait before it as are idle, or it waits and another replica tries for this instance. `opened`: nothing was done but to open the
- * request, which is not new, or new with an instance that is to be looked at first.
+ * request, which is not new, or new with an instance that is to be looked at first. `look-first`: requests were
+ * lost a moment ago, so that an earlier one of the key may have claimed what no mirror shows yet; nothing was done but to open the request and withdraw `from`.
  */
-export type Admission = 'admitted' | 'full' | 'not-its-turn' | { readonly opened: OpenedRequest };
+export type Admission = 'admitted' | 'full' | 'not-its-turn' | 'look-first' | { readonly opened: OpenedRequest };
 
 /**
  * Claims, first come first served over all replicas. The one of rank r tries for the r-th idle instance, so nobody waits for
@@ -119,11 +154,12 @@ export interface Lease {
   held(): boolean;
 }
 
-/** Called when it has happened, in order for each shard. Must not throw. */
+/** Called when it has happened, in order for each shard. What it throws is logged. */
 export interface LeaseListener {
   gained(shard: number): void;
   /**
-   * It is no more, or another replica is to have it: then `lease` is held until `giveUp` is called, which is to be soon.
+   * It is no more, or another replica is to have it: then `lease` is held until `giveUp` is called, which is to be soon;
+   * after some seconds it is gone.
    */
   lost(shard: number, because: 'gone' | 'wanted-elsewhere'): void;
 }
@@ -132,15 +168,17 @@ export interface LeaseListener {
 export interface Leases {
   /** The shard's lease if this replica holds it. */
   lease(shard: number): Lease | undefined;
-  /** Tells of each lease that is held now, at once, then of each change. Answers the way to end it. */
+  /** Reports each lease that is held now, at once, then each change. Returns how to end it. Leases are taken while somebody follows. */
   follow(listener: LeaseListener): () => void;
   /** Gives the lease back, for another replica to take at once. One that isn't held counts as given up. Never rejects. */
   giveUp(shard: number): Promise<void>;
-  /** Takes no more leases, so that all can be given up in order. May be repeated. */
+  /** Takes no more leases, and offers what is held to other replicas, so that all can be given up in order. May be repeated. */
   leave(): void;
+  /** Takes leases again after `leave`. May be repeated. */
+  join(): void;
   /** The live replicas, this one among them, as last seen; sorted. */
   replicas(): readonly string[];
-  /** Who said that it holds which shard, as last seen; a shard that nobody holds is left out. */
+  /** Who holds which shard, as last seen; a shard that nobody holds is left out. */
   holders(): ReadonlyMap<number, string>;
 }
 
@@ -189,6 +227,8 @@ export interface Requests {
 export interface Tokens {
   /** A one-time token of at least 128 random bits that stands for `value` until it is redeemed or `ttlMs` has passed. */
   issueToken(value: string, ttlMs: number): Promise<string>;
+  /** Returns what `redeemToken` would, and leaves the token as it is. */
+  peekToken(token: string): Promise<string | undefined>;
   /** The value, once; undefined for a token that is unknown, used or too old. */
   redeemToken(token: string): Promise<string | undefined>;
 }
@@ -197,8 +237,16 @@ export type Expiry = { readonly expired: true } | { readonly expired: false; rea
 
 /** When something last happened in a sandbox, and which ones have ended. */
 export interface Activity {
-  /** Something happens in it now. Known everywhere within seconds; costs nothing to call often. Never throws. */
-  touch(id: InstanceId): void;
+  /**
+   * Notes that something happens in it now. Known everywhere within a third of its idle timeout, and within seconds. Costs
+   * nothing to call often. Never throws.
+   */
+  touch(id: InstanceId, idleTimeoutMs: number): void;
+  /**
+   * Notes that something goes on in it from now on, or no more, on this replica. While it does, it expires nowhere. Where the
+   * replica dies, that ends within a minute. Never throws.
+   */
+  work(id: InstanceId, goesOn: boolean): void;
   /**
    * Whether nothing happened for `idleTimeoutMs`, decided at this moment. The claim counts as activity, and so does the
    * moment since which activity is known at all: where marks were lost it is as if something had just happened.
@@ -235,8 +283,11 @@ export interface EventLog {
 export interface Revocations {
   /** Tells every replica, this one too, as soon as may be; nobody where that can't be. Called once the record is gone. Never throws, never waits. */
   tellRevoked(keyId: string): void;
-  /** Reports what is told from now on. Answers the way to end it. `report` must not throw. */
-  followRevoked(report: (keyId: string) => void): () => void;
+  /**
+   * Reports what is told from now on. Calls `missed` where some may not have been reported: then the records say what was
+   * revoked. Returns how to end it. Neither must throw.
+   */
+  followRevoked(report: (keyId: string) => void, missed?: () => void): () => void;
 }
 
 /**

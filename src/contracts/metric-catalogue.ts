@@ -53,6 +53,7 @@ export const METRICS = {
   sandpool_transitions_total: counter('Moves of state machines into a state.', ['kind', 'state'], 60),
   sandpool_actors: gauge('State machines that this replica hosts.', ['kind'], 4),
   sandpool_actors_rebuilt_total: counter('State machines that threw and were made again. Always a fault of Sandpool.', []),
+  sandpool_actors_broken: gauge('State machines that threw five times in a row and are left alone, with the sandbox, pool, member or group that they stand for.', ['kind'], 4),
   sandpool_deadline_late_seconds: histogram('How much later than its moment a deadline of a state machine was handed out.', [], { buckets: LATE_SECONDS }),
   sandpool_outbox_intents: gauge('Intents of state machines that are being carried out.', ['host'], 4),
   sandpool_outbox_oldest_seconds: gauge('For how long the oldest of them has been.', ['host'], 4),
@@ -71,6 +72,8 @@ export const METRICS = {
   sandpool_store_failures_total: counter('Calls of the store without a good answer, refusals of the API server (409, 404) not counted.', ['store', 'operation'], 72),
   sandpool_mirror_silence_seconds: gauge('Since when nothing was heard of what a mirror follows.', ['mirror'], 16),
   sandpool_mirror_restarts_total: counter('Watches of a mirror that ended otherwise than by their time.', ['mirror'], 16),
+
+  sandpool_history_forgotten_early_total: counter('Finished sandboxes that were forgotten before history.retention was over, since Redis ran short of memory.', []),
 
   sandpool_audit_lines_total: counter('Lines of the audit: written; lost (too many waited while its file could not be written); missing (the files lacked them when the daemon started).', ['outcome'], 3),
   sandpool_audit_waiting_lines: gauge('Lines of the audit that are not in its file yet.', []),

@@ -141,7 +141,8 @@ export interface SandboxDriver {
   /**
    * Reports every instance once, then every change, in order per instance; resolves when the first pass is complete.
    * An instance with readiness probes is `starting` until all of them pass, then `available`, and `unavailable` while one fails.
-   * A record without a process is reported as `gone`; a process without a record is ended by the driver, not reported.
+   * A record without a process is reported as `gone`, or as `starting` and `unlaunched` where another replica may be about to
+   * start it. A process without a record is ended by the driver, not reported.
    */
   watch(report: (fact: InstanceFact) => void): Promise<void>;
   /** Throws DefinitionRefused where this driver can't run it. No I/O. */
@@ -154,8 +155,11 @@ export interface SandboxDriver {
    * OutcomeUnknown, with NoPlace, or with another error that says why it can't be started; then its record may be there yet.
    */
   launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord>;
-  /** Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown. */
-  claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
+  /**
+   * Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown.
+   * `permitted` is asked right before the write is sent: where it answers false: LeaseLost. What it permits lands within WRITE_MS, or never.
+   */
+  claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
   amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord>;
   /**
@@ -166,8 +170,9 @@ export interface SandboxDriver {
   /**
    * Deletes the record of an unclaimed instance if it has not moved, then ends the process. Resolves when the record is
    * gone, so that nobody can claim it any more; `gone` comes as a fact. Rejects with RecordConflict or OutcomeUnknown.
+   * `namespace`: where the record is, for a driver whose mirror may not show it.
    */
-  retire(id: InstanceId, seen: Revision): Promise<void>;
+  retire(id: InstanceId, seen: Revision, namespace: string): Promise<void>;
   /**
    * Notes durably that the claimed instance ends, whatever its revision, and ends the process. Resolves once noted;
    * `gone` comes as a fact. The first end noted stands. An unknown id counts as done.
@@ -188,6 +193,11 @@ export interface SandboxDriver {
    * ask at the same time share one reading. None where reports are never behind.
    */
   idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]>;
+  /**
+   * What a request with an Idempotency-Key claimed in the namespace, by its mark's key, that reports may not have shown yet: read
+   * uncached after this call came, by the mark on the record; bounded. None where reports are never behind.
+   */
+  claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
   /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
   caughtUp(): Promise<void>;
   /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command, and rejects with its reason. */

@@ -11,6 +11,8 @@ export class ActivityMarks {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #activeAt = new Map<InstanceId, number>();
+  /** Those in which something goes on. */
+  readonly #working = new Set<InstanceId>();
   /** In the order of their ends. */
   readonly #ended = new Map<InstanceId, { readonly end: End; readonly until: number }>();
 
@@ -25,7 +27,14 @@ export class ActivityMarks {
     if (this.#activeAt.size > MOST_MARKS) dropFirst(this.#activeAt);
   }
 
+  work(id: InstanceId, goesOn: boolean): void {
+    this.touch(id);
+    if (goesOn) this.#working.add(id);
+    else this.#working.delete(id);
+  }
+
   expire(id: InstanceId, { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number }): Expiry {
+    if (this.#working.has(id)) return { expired: false, activeAt: this.#clock.now() };
     const activeAt = Math.max(claimedAt, this.#activeAt.get(id) ?? 0, this.#since);
     return this.#clock.now() - activeAt >= idleTimeoutMs ? { expired: true } : { expired: false, activeAt };
   }
@@ -33,6 +42,7 @@ export class ActivityMarks {
   markEnded(id: InstanceId, end: End): void {
     const now = this.#clock.now();
     this.#activeAt.delete(id);
+    this.#working.delete(id);
     for (const [old, { until }] of this.#ended) {
       if (until > now && this.#ended.size < MOST_MARKS) break;
       this.#ended.delete(old);

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { Claims, Coordination, DemandWord, DemandWords, EventLog, Lease, QuotaEntry, Quotas, Revocations } from '../contracts/coordination.ts';
+import type { Claims, Coordination, DemandWord, DemandWords, EventLog, Lease, Revocations } from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { ActivityMarks } from './activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../model/event-ring.ts';
-import type { QuotaResource } from '../model/quota.ts';
 import { RateWindows } from '../model/rate-windows.ts';
 import { unavailable } from '../model/refusals.ts';
 import { SHARDS } from '../model/shards.ts';
-import { tenantKey, type Tenant } from '../model/tenant.ts';
+import { inProcessQuotas, Usages } from './usages.ts';
 import { WaitingOrder } from './waiting-order.ts';
 
 /**
@@ -32,11 +31,13 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,
     issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
+    peekToken: async (token) => tokens.peek(token),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
     keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
     giveUpRequest: async (mark) => answers.giveUp(mark),
     touch: (id) => activity.touch(id),
+    work: (id, goesOn) => activity.work(id, goesOn),
     expire: async (id, of) => activity.expire(id, of),
     markEnded: async (id, end) => activity.markEnded(id, end),
     ended: async (id) => activity.ended(id),
@@ -48,6 +49,7 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
     },
     giveUp: async () => undefined,
     leave: () => undefined,
+    join: () => undefined,
     replicas: () => [replica],
     holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, replica])),
     describe: () => ({ problems: [], warnings: [] }),
@@ -59,50 +61,6 @@ export const MAX_TOKENS = 10_000;
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
-/** What each user uses of each resource, by name; bounded by the user's limits. */
-class Usages {
-  readonly #usages = new Map<string, { total: number; readonly amounts: Map<string, number> }>();
-
-  put(tenant: Tenant, resource: QuotaResource, { name, amount, limit }: QuotaEntry): boolean {
-    const key = usageKey(tenant, resource);
-    const usage = this.#usages.get(key) ?? { total: 0, amounts: new Map<string, number>() };
-    const total = usage.total - (usage.amounts.get(name) ?? 0) + amount;
-    if (total > Math.max(limit, usage.total)) return false;
-    usage.amounts.set(name, amount);
-    usage.total = total;
-    this.#usages.set(key, usage);
-    return true;
-  }
-
-  remove(tenant: Tenant, resource: QuotaResource, name: string): void {
-    const key = usageKey(tenant, resource);
-    const usage = this.#usages.get(key);
-    if (!usage) return;
-    usage.total -= usage.amounts.get(name) ?? 0;
-    usage.amounts.delete(name);
-    if (usage.amounts.size === 0) this.#usages.delete(key);
-  }
-
-  total(tenant: Tenant, resource: QuotaResource): number { return this.#usages.get(usageKey(tenant, resource))?.total ?? 0; }
-
-  has(tenant: Tenant, resource: QuotaResource, name: string): boolean { return this.#usages.get(usageKey(tenant, resource))?.amounts.has(name) ?? false; }
-}
-
-const usageKey = (tenant: Tenant, resource: QuotaResource): string => `${resource}/${tenantKey(tenant)}`;
-
-/** A reservation is known by its process alone, so there is never one to settle. */
-const inProcessQuotas = (usages: Usages): Quotas => ({
-  reserve: async (tenant, resource, entry) => usages.put(tenant, resource, entry),
-  withdraw: async (tenant, resource, name) => usages.remove(tenant, resource, name),
-  stillReserved: async (tenant, resource, name) => usages.has(tenant, resource, name),
-  release: async (tenant, resource, name) => usages.remove(tenant, resource, name),
-  used: async (tenant) => ({ sandboxes: usages.total(tenant, 'sandboxes'), pools: usages.total(tenant, 'pools'), replicas: usages.total(tenant, 'replicas') }),
-  expectUse: () => undefined,
-  restore: async (tenant, resource, part) => { usages.put(tenant, resource, { ...part, limit: Number.POSITIVE_INFINITY }); },
-  unsettled: async () => [],
-  settle: async () => undefined,
-});
-
 /** A replica that is alone has no dead one beside it. */
 const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   const order = new WaitingOrder();
@@ -110,15 +68,16 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
     joinWaiting: async (pool) => order.join(pool),
     leaveWaiting: async (place) => { order.leave(place); },
     waiting: async ({ uid }) => order.size(uid),
-    admitClaim: async ({ pool, instance, limit, idle, place, from, request, open }) => {
+    admitClaim: async ({ pool, instance, limit, idle, place, from, request, open, ...entry }) => {
+      const attempt = entry.attempt === undefined ? {} : { attempt: entry.attempt };
       const opened = request && open && await answers.open(request);
       if (opened && opened.kind !== 'new') return { opened };
-      if (from !== undefined) usages.remove(pool.owner, 'sandboxes', from);
+      if (from !== undefined) usages.withdraw(pool.owner, 'sandboxes', { ...attempt, name: from });
       if (order.before(pool.uid, place) >= idle) {
         if (place) order.comeBack(place);
         return 'not-its-turn';
       }
-      if (!usages.put(pool.owner, 'sandboxes', { name: instance, amount: 1, limit })) return 'full';
+      if (!usages.reserve(pool.owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit })) return 'full';
       if (place) order.leave(place);
       return 'admitted';
     },
@@ -176,10 +135,15 @@ class TokenDrawer {
     return token;
   }
 
-  redeem(token: string): string | undefined {
+  peek(token: string): string | undefined {
     const found = this.#tokens.get(token);
-    this.#tokens.delete(token);
     return found && found.expiresAt > this.#clock.now() ? found.value : undefined;
+  }
+
+  redeem(token: string): string | undefined {
+    const value = this.peek(token);
+    this.#tokens.delete(token);
+    return value;
   }
 
   #sweep(): void {

@@ -60,6 +60,7 @@ const recordsOf = <T extends { readonly revision: Revision }>({ database, log, k
       if (!row) throw conflict(record);
       tell({ kind: 'gone', record });
     },
+    caughtUp: async () => undefined, // whoever writes tells
     // Nobody else writes to the file. What is committed during the first pass waits for its end.
     watch: async (report) => {
       const safely = (change: RecordChange<T>): void => {

@@ -182,6 +182,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   /** The one daemon there is has reported what it wrote. */
   confirm(): Promise<undefined> { return Promise.resolve(undefined); }
   idle(): Promise<readonly InstanceFact[]> { return Promise.resolve([]); }
+
+  claimedUnder(): Promise<readonly InstanceFact[]> { return Promise.resolve([]); }
   caughtUp(): Promise<void> { return Promise.resolve(); }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {

@@ -1,4 +1,8 @@
-import { NotJoinable, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { NotDone } from '../contracts/not-done.ts';
+import { RecordExists } from '../contracts/record-store.ts';
+import {
+  DefinitionRefused, InstanceGone, LeaseLost, LogsGone, NoPlace, NotJoinable, OutcomeUnknown, PortUnreachable, RecordConflict,
+} from '../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../model/refusals.ts';
 
 /** What the edge alone says no to, before a request is one. */
@@ -71,17 +75,48 @@ export interface ErrorAnswer {
 
 export const statusOf = (code: ErrorCode): number => STATUS[code];
 
-/** The answer to anything thrown. What is no Refusal shows the request id and nothing of itself. */
-export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
-  if (error instanceof OutcomeUnknown) return errorAnswer(unavailable('it is not known whether this took effect; look before you repeat it'), requestId);
-  if (error instanceof NotJoinable) return errorAnswer(unavailable(error.message), requestId);
-  if (!(error instanceof Refusal)) {
-    return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
+/** Says what the client is told of a failure of one class; undefined of any other error. */
+type FailureRow = (error: unknown) => Refusal | undefined;
+
+const row = <T extends Error>(failure: abstract new (...args: never) => T, told: (error: T) => string): FailureRow =>
+  (error) => (error instanceof failure ? unavailable(told(error)) : undefined);
+
+/**
+ * What drivers, stores and coordination reject with, and what it means where an operation has no better answer: that the
+ * client may try again. Not one of them is a fault of the daemon's own. What comes last is what operations answer themselves.
+ */
+const FAILURES: readonly FailureRow[] = [
+  row(OutcomeUnknown, () => 'it is not known whether this took effect; look before you repeat it'),
+  (error) => (error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined),
+  row(NotJoinable, ({ message }) => message),
+  row(RecordConflict, () => 'it was changed meanwhile; try again'),
+  row(RecordExists, () => 'it was made meanwhile; try again'),
+  row(LeaseLost, () => 'another replica does this now; try again'),
+  row(NoPlace, ({ message }) => message),
+  row(InstanceGone, () => 'the sandbox ended meanwhile; look again'),
+  row(LogsGone, ({ message }) => message),
+  row(PortUnreachable, ({ message }) => message),
+  row(DefinitionRefused, ({ message }) => message),
+];
+
+/** Returns what an error means to the client; undefined of a fault of the daemon's own. */
+export const refusalOf = (error: unknown): Refusal | undefined => {
+  if (error instanceof Refusal) return error;
+  for (const meaning of FAILURES) {
+    const refusal = meaning(error);
+    if (refusal) return refusal;
   }
-  const { code, message, detail } = error;
+  return undefined;
+};
+
+/** The answer to anything thrown. What is a fault shows the request id and nothing of itself. */
+export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
+  const refusal = refusalOf(error);
+  if (!refusal) return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
+  const { code, message, detail, retryAfter } = refusal;
   // A missing key has a null detail; elsewhere an absent one is left out.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
-  return answer(code, { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) }, error.retryAfter);
+  return answer(code, { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) }, retryAfter);
 };
 
 export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer => answer(code, { error: message, errorCode: code });

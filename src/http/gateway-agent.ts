@@ -1,5 +1,4 @@
 import { Agent, type RequestOptions } from 'node:http';
-import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as secure } from 'node:tls';
 import type { OpenEndpoint } from '../operations/operations.ts';
@@ -29,11 +28,6 @@ export class GatewayAgent extends Agent {
 
   override createConnection(options: EndpointOptions, callback: (error: Error | null, stream: Duplex) => void): undefined {
     connectEndpoint(options, callback);
-  }
-
-  /** Node keeps sockets alone. */
-  override keepSocketAlive(stream: Duplex): boolean {
-    return stream instanceof Socket && super.keepSocketAlive(stream) !== undefined;
   }
 }
 

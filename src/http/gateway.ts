@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
+import { containFaults } from '../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
 import type { OpenEndpoint, Operations } from '../operations/operations.ts';
@@ -47,7 +48,10 @@ export const isUnhurried = (socket: Duplex): boolean => unhurried.has(socket);
 export const createGateway = (deps: GatewayDeps): Gateway => {
   const agent = new GatewayAgent();
 
-  const answer: Gateway['answer'] = async (request, response, { stopping }) => {
+  const answer: Gateway['answer'] = (request, response, terms) =>
+    containFaults(() => { request.socket.destroy(); }, () => answerWithin(request, response, terms));
+
+  const answerWithin: Gateway['answer'] = async (request, response, { stopping }) => {
     const target = readTarget(request.url ?? '');
     const requestId = requestIdFrom(request.headers['x-request-id']);
     const seen = { requestId, method: (request.method ?? '').slice(0, 32), target, startedAt: deps.clock.now() };
@@ -71,6 +75,10 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
   };
 
   const upgrade: Gateway['upgrade'] = (request, socket, head) => {
+    containFaults(() => { socket.destroy(); }, () => { upgradeWithin(request, socket, head); });
+  };
+
+  const upgradeWithin: Gateway['upgrade'] = (request, socket, head) => {
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     const target = readTarget(request.url ?? '');
@@ -101,22 +109,36 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
 interface Opened { readonly caller: Caller; readonly endpoint: OpenEndpoint }
 interface Asked { readonly request: IncomingMessage; readonly target: EndpointTarget | undefined }
 
-/** At once where the key is known here: what follows the head must not be read before a refusal. */
+/** At once where key and sandbox are known here: what follows the head must not be read before a refusal. */
 const open = (deps: GatewayDeps, { stopping, ...asked }: Asked & { readonly stopping: boolean }): Opened | Promise<Opened> => {
   if (stopping) throw unavailable('the daemon is stopping');
   const caller = deps.clients.authenticate(asked.request);
-  if (!(caller instanceof Promise)) return openFor(caller, deps, asked);
-  return caller.then((known) => {
-    if (asked.request.socket.destroyed) throw new ClientGone('the client left');
-    return openFor(known, deps, asked);
-  });
+  return caller instanceof Promise ? openLater(caller, deps, asked) : openFor(caller, deps, asked);
 };
 
-const openFor = (caller: Caller, { operations, clusterId }: GatewayDeps, { request, target }: Asked): Opened => {
+const openLater = async (authenticated: Promise<Caller>, deps: GatewayDeps, asked: Asked): Promise<Opened> => {
+  const caller = await authenticated;
+  requireClient(asked.request);
+  return await openFor(caller, deps, asked);
+};
+
+const requireClient = ({ socket }: IncomingMessage): void => {
+  if (socket.destroyed) throw new ClientGone('the client left');
+};
+
+const openFor = (caller: Caller, { operations, clusterId }: GatewayDeps, { request, target }: Asked): Opened | Promise<Opened> => {
   const { sandboxId, endpointName } = proven(target);
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
-  return { caller, endpoint: operations.openEndpoint(caller, localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }), endpointName) };
+  const opened = operations.openEndpoint(caller, localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }), endpointName);
+  return opened instanceof Promise ? stillWanted(caller, opened, request) : { caller, endpoint: opened };
+};
+
+const stillWanted = async (caller: Caller, opening: Promise<OpenEndpoint>, request: IncomingMessage): Promise<Opened> => {
+  const endpoint = await opening;
+  if (request.socket.destroyed) endpoint.close();
+  requireClient(request);
+  return { caller, endpoint };
 };
 
 const proven = (target: EndpointTarget | undefined): EndpointTarget => {
@@ -149,6 +171,7 @@ const refuse = (deps: GatewayDeps, { request, response, error, seen }: { readonl
   }
   const { status, headers, body } = errorAnswer(error, seen.requestId);
   if (body.errorCode === 'INTERNAL') deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
+  else if (!(error instanceof Refusal)) deps.log.warn({ requestId: seen.requestId, error }, 'an endpoint could not be reached');
   note(deps, seen, status, body.errorCode);
   const text = JSON.stringify(body);
   // What is left of the body is not waited for.

@@ -2,7 +2,7 @@ import type { Next } from 'koa';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { inRequest } from '../model/request-scope.ts';
-import { invalidArgument, unavailable } from '../model/refusals.ts';
+import { invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
 import type { Context } from './context.ts';
 import { errorAnswer } from './error-table.ts';
 import { ClientGone } from './request-body.ts';
@@ -18,7 +18,7 @@ export const requestId = (log: Log) => (context: Context, next: Next): Promise<v
   return inRequest(id, next);
 };
 
-/** Turns whatever was thrown into the error body. What is no refusal is logged with its stack; the client gets none of it. */
+/** Turns whatever was thrown into the error body. What is no refusal is logged with its cause; the client gets none of it. */
 export const errors = (log: Log) => async (context: Context, next: Next): Promise<void> => {
   try {
     await next();
@@ -29,9 +29,9 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
       return;
     }
     const { status, headers, body } = errorAnswer(error, context.state.requestId);
-    if (body.errorCode === 'INTERNAL') {
-      log.error({ requestId: context.state.requestId, traceId: context.state.traceId, route: context.state.route, error }, 'request failed');
-    }
+    const fields = { requestId: context.state.requestId, traceId: context.state.traceId, route: context.state.route, error };
+    if (body.errorCode === 'INTERNAL') log.error(fields, 'request failed');
+    else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
     context.state.errorCode = body.errorCode;
     context.status = status;
     context.set(headers);

@@ -6,9 +6,10 @@ import type { AuditEntry, AuditSink } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { blankApiKeys } from '../model/api-key-text.ts';
+import { containFaults } from '../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import type { OpenTerminal, OpenTerminalRequest, Operations } from '../operations/operations.ts';
-import { statusOf } from './error-table.ts';
+import { refusalOf, statusOf } from './error-table.ts';
 import { requestIdFrom } from './request-id.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './terminal-refusals.ts';
 import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
@@ -51,7 +52,9 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
 
   const refuse = (request: IncomingMessage, socket: Duplex, error: unknown): void => {
     const requestId = requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id']);
-    if (error instanceof Refusal) deps.log.info({ entity: 'terminal', requestId, errorCode: error.code }, 'terminal refused');
+    const refusal = refusalOf(error);
+    const cause = error instanceof Refusal ? {} : { error };
+    if (refusal) deps.log.info({ entity: 'terminal', requestId, errorCode: refusal.code, ...cause }, 'terminal refused');
     else deps.log.error({ entity: 'terminal', requestId, error: String(error) }, 'terminal did not open');
     refuseUpgrade(socket, error, { requestId, clock: deps.clock });
   };
@@ -70,7 +73,8 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
       opened = await open(deps, read.ask);
     } catch (error) {
       const failure = openingFailure(error);
-      note(request, read.ask, { status: failure instanceof Refusal ? statusOf(failure.code) : 500, errorCode: failure instanceof Refusal ? failure.code : 'INTERNAL' });
+      const errorCode = refusalOf(failure)?.code ?? 'INTERNAL';
+      note(request, read.ask, { status: statusOf(errorCode), errorCode });
       return refuse(request, socket, failure);
     } finally {
       pending.delete(socket);
@@ -99,7 +103,8 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     requestIds.set(request, requestIdFrom(request.headers['x-request-id']));
-    serve(request, socket, head).catch((error: unknown) => {
+    const serving = containFaults(() => { socket.destroy(); }, () => serve(request, socket, head));
+    serving.catch((error: unknown) => {
       deps.log.error({ entity: 'terminal', requestId: requestIds.get(request), error: String(error) }, 'terminal upgrade failed');
       socket.destroy();
     });

@@ -1,6 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import type { TraceScope } from '../contracts/tracing.ts';
+import { WRITE_MS } from '../contracts/coordination.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
@@ -15,6 +16,14 @@ export interface CallOptions {
   readonly query?: Query;
   /** Milliseconds until the call has settled; 5,000 where unset. */
   readonly deadlineMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /**
+   * Asked right before the first byte is written: where it answers false nothing is, and the write rejects with LeaseLost. What it
+   * permits is given up by both sides after WRITE_MS.
+   */
+  readonly permitted?: (() => boolean) | undefined;
 }
 
 export interface ListOptions {
@@ -68,9 +77,9 @@ export type PatchType = 'application/merge-patch+json' | 'application/json-patch
 export interface ApiClient {
   get(path: string, options?: CallOptions): Promise<unknown>;
   list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
-  create(path: string, body: object, options?: CallOptions): Promise<unknown>;
+  create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
   /** PUT: conditional where the body has a `metadata.resourceVersion`. */
-  replace(path: string, body: object, options?: CallOptions): Promise<unknown>;
+  replace(path: string, body: object, options?: WriteOptions): Promise<unknown>;
   patch(path: string, type: PatchType, body: object, options?: CallOptions): Promise<unknown>;
   /** Refused with 409 where the object has another uid or resourceVersion, with 404 where there is none. */
   remove(path: string, removal?: Removal, options?: CallOptions): Promise<unknown>;
@@ -154,11 +163,11 @@ class Lane implements ApiClient {
     return this.#read(path + queryText({ ...query }), deadlineMs, metadataOnly ? METADATA_ONLY : JSON_TYPE);
   }
 
-  create(path: string, body: object, options: CallOptions = {}): Promise<unknown> {
+  create(path: string, body: object, options: WriteOptions = {}): Promise<unknown> {
     return this.#write({ method: 'POST', path, body, type: 'application/json', options });
   }
 
-  replace(path: string, body: object, options: CallOptions = {}): Promise<unknown> {
+  replace(path: string, body: object, options: WriteOptions = {}): Promise<unknown> {
     return this.#write({ method: 'PUT', path, body, type: 'application/json', options });
   }
 
@@ -197,10 +206,11 @@ class Lane implements ApiClient {
     }
   }
 
-  async #write({ method, path, body, type, options }: { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body: object; type: string; options: CallOptions }): Promise<unknown> {
-    const { query, deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  async #write({ method, path, body, type, options }: { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body: object; type: string; options: WriteOptions }): Promise<unknown> {
+    const { query: asked, deadlineMs = DEFAULT_DEADLINE_MS, permitted } = options;
+    const query = permitted ? { ...asked, timeout: `${WRITE_MS}ms` } : asked;
     try {
-      return await this.#settle({ method, path: path + queryText(query), body: JSON.stringify(body), deadlineMs }, { 'content-type': type });
+      return await this.#settle({ method, path: path + queryText(query), body: JSON.stringify(body), deadlineMs, ...(permitted ? { permission: { permitted, answeredWithinMs: WRITE_MS } } : {}) }, { 'content-type': type });
     } catch (error) {
       if (error instanceof ApiUnreachable || (error instanceof ApiRefused && error.status >= 500)) throw new OutcomeUnknown(error.message, { cause: error });
       throw error;

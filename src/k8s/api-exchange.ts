@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { LeaseLost } from '../contracts/sandbox-driver.ts';
 import { ApiUnreachable, NotSent } from './api-errors.ts';
 
 export interface Exchange {
@@ -8,6 +9,8 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly deadlineMs: number;
+  /** Asked right before the first byte is written; from then on the answer is waited for so long at most. */
+  readonly permission?: { readonly permitted: () => boolean; readonly answeredWithinMs: number };
 }
 
 export interface Answer {
@@ -20,10 +23,10 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 
 /**
  * One request and its whole answer, of at most 64 MiB. Rejects with NotSent where not one byte was written by the deadline,
- * and with ApiUnreachable from then on: what was written may have been read, however soon the link was cut.
+ * with LeaseLost where that was no longer permitted, and with ApiUnreachable from then on: what was written may have been read, however soon the link was cut.
  * undici never repeats a request on its own here: without pipelining, the one on a connection that closes fails.
  */
-export const exchange = (pool: Dispatcher, { method, path, headers, body, deadlineMs }: Exchange): Promise<Answer> =>
+export const exchange = (pool: Dispatcher, { method, path, headers, body, deadlineMs, permission }: Exchange): Promise<Answer> =>
   new Promise((resolve, reject) => {
     let begun: Dispatcher.DispatchController | undefined;
     let overdue = false;
@@ -36,16 +39,31 @@ export const exchange = (pool: Dispatcher, { method, path, headers, body, deadli
       const message = `${method} ${pathOf(path)}: ${why}`;
       reject(begun ? new ApiUnreachable(message, { cause }) : new NotSent(message, { cause }));
     };
-    const timer = setTimeout(() => {
+    const endIn = (ms: number): NodeJS.Timeout => setTimeout(() => {
       overdue = true;
-      failed(`no answer within ${deadlineMs} ms`);
+      failed(`no answer within ${ms} ms`);
       begun?.abort(new ApiUnreachable('overdue'));
-    }, deadlineMs);
+    }, ms);
+    const dueAt = performance.now() + deadlineMs;
+    let timer = endIn(deadlineMs);
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: (controller) => {
         // A second start would write the request a second time.
-        if (overdue || begun) controller.abort(new NotSent('given up'));
-        else begun = controller;
+        if (overdue || begun) {
+          controller.abort(new NotSent('given up'));
+          return;
+        }
+        if (permission?.permitted() === false) {
+          overdue = true;
+          clearTimeout(timer);
+          reject(new LeaseLost(`${method} ${pathOf(path)}: not sent in time`));
+          controller.abort(new NotSent('given up'));
+          return;
+        }
+        begun = controller;
+        if (!permission) return;
+        clearTimeout(timer);
+        timer = endIn(Math.min(permission.answeredWithinMs, Math.max(0, dueAt - performance.now())));
       },
       onResponseStart: (_controller, statusCode, given) => {
         status = statusCode;

@@ -1,3 +1,4 @@
+import type { Version } from '../model/mirror.ts';
 import { ApiUnreachable } from './api-errors.ts';
 
 /** What every object of the API server says of itself. */
@@ -19,7 +20,16 @@ export interface ListPage {
 export const identityOf = (object: unknown): ObjectIdentity => {
   const { namespace, name, uid, resourceVersion } = metadataOf(object);
   if (typeof name !== 'string' || typeof uid !== 'string' || typeof resourceVersion !== 'string') throw new ApiUnreachable('an object without name, uid or resourceVersion');
-  return { key: typeof namespace === 'string' ? `${namespace}/${name}` : name, uid, resourceVersion };
+  return { key: keyOf({ namespace: typeof namespace === 'string' ? namespace : undefined, name }), uid, resourceVersion };
+};
+
+/** The name by which mirrors know an object. */
+export const keyOf = ({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): string => (namespace === undefined ? name : `${namespace}/${name}`);
+
+/** An object as mirrors take it. Throws what `trim` throws. */
+export const versionOf = <T>(object: unknown, trim: (object: unknown) => T | undefined): Version<T> => {
+  const { key, uid, resourceVersion } = identityOf(object);
+  return { key, uid, revision: resourceVersion, record: trim(object) };
 };
 
 /** The revision that a bookmark, an object or a list carries. */

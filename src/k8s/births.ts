@@ -2,11 +2,12 @@ import { NoPlace, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { podNameOf } from '../model/identifiers.ts';
 import type { Birth, InstanceRecord } from '../model/sandbox.ts';
 import type { ApiClient } from './api-client.ts';
-import { ApiRefused, ApiUnreachable, isRefused, NotSent } from './api-errors.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from './api-errors.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import { GROUP } from './resource.ts';
 import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
+import { Turns } from './turns.ts';
 
 export interface BirthsDeps {
   readonly api: Pick<ApiClient, 'create' | 'get'>;
@@ -16,23 +17,43 @@ export interface BirthsDeps {
   readonly pods: PodSettings;
 }
 
-/** Makes instances: the record first, then the Pod that it owns. Each may be there already, from an earlier attempt. */
+/** Instances made at once: as many as the lane has connections, so that no Pod waits behind the records of others. */
+const MOST_AT_ONCE = 16;
+const MOST_WAITING = 4_096;
+/** Less than after which a launch is asked for once more. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Makes instances: the record, and the Pod that it owns as soon as the record is there. So a process that dies leaves few
+ * records without a Pod. Each may be there already, from an earlier attempt.
+ */
 export class Births {
   readonly #deps: BirthsDeps;
+  readonly #turns = new Turns(MOST_AT_ONCE, MOST_WAITING);
 
   constructor(deps: BirthsDeps) { this.#deps = deps; }
 
   /** `may` throws where it may not go on. Rejects as `SandboxDriver.launch` does. */
   async bear(birth: Birth, may: () => void): Promise<InstanceRecord> {
-    const { mirror, calm } = this.#deps;
-    const { id, poolOwner: { namespace } } = birth.record;
-    await calm();
+    try {
+      await this.#deps.calm();
+      await this.#turns.take(PATIENCE_MS);
+      try {
+        return await this.#make(birth, may);
+      } finally {
+        this.#turns.done();
+      }
+    } catch (error) {
+      throw await this.#refusalOf(error, birth.record.poolOwner.namespace);
+    }
+  }
+
+  async #make(birth: Birth, may: () => void): Promise<InstanceRecord> {
     may();
-    const stored = await this.#record(birth).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
-    if (stored.record.claim || mirror.pod(id)) return stored.record;
-    await calm();
+    const stored = await this.#record(birth);
+    if (stored.record.claim || this.#deps.mirror.pod(birth.record.id)) return stored.record;
     may();
-    await this.#pod(birth, stored.uid).catch(async (error: unknown) => { throw await this.#refusalOf(error, namespace); });
+    await this.#pod(birth, stored.uid);
     return stored.record;
   }
 
@@ -59,12 +80,14 @@ export class Births {
       const failure = error instanceof OutcomeUnknown ? error.cause : undefined;
       if (!isRefused(error, 409) && !(failure instanceof ApiRefused)) throw error;
       const found = await api.get(podPath(namespace, podNameOf(id))).catch((unread: unknown) => {
-        if (failure === undefined || !isRefused(unread, 404)) throw unread;
+        if (failure === undefined || !isAbsent(unread)) throw unread;
         return undefined;
       });
       // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes with its record.
       if (found === undefined) throw failure;
-      if (storedPodOf(found)?.ownerUid !== ownerUid) throw new Error('a Pod of its name is there that is not its own', { cause: error });
+      const there = storedPodOf(found);
+      if (there?.ownerUid !== ownerUid) throw new Error('a Pod of its name is there that is not its own', { cause: error });
+      mirror.putPod(there);
     }
   }
 

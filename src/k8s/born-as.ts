@@ -8,7 +8,7 @@ export const USER_ANNOTATION = 'sandpool.dev/user';
 /** Of an object in a team's namespace that names nobody. */
 const DEFAULT_USER = 'default';
 /** Between our clock and the API server's, at the birth of an object. */
-const BIRTH_TOLERANCE_MS = 60_000;
+export const BIRTH_TOLERANCE_MS = 60_000;
 
 /** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
 export interface Born { readonly uid: string; readonly bornAs: string; readonly bornAt: string }
@@ -18,14 +18,14 @@ export const isBornAsItself = ({ metadata }: ResourceObject, { uid, bornAs, born
   bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
   (uid === metadata.uid || Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS);
 
-/** Whose an object made by hand is: as its annotations say, else of the namespace's team. */
+/** Whose an object made by hand is: the namespace's team's, and the user's that its annotation names. */
 export const ownerOf = ({ metadata }: ResourceObject, teamOf: (namespace: string) => string | undefined): Tenant | Fault => {
   const namespace = metadata.namespace ?? '';
-  const team = metadata.annotations?.[TEAM_ANNOTATION] ?? teamOf(namespace);
-  if (team === undefined) return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's; name one in the annotation ${TEAM_ANNOTATION}` };
-  const user = metadata.annotations?.[USER_ANNOTATION] ?? DEFAULT_USER;
-  for (const [annotation, value] of [[TEAM_ANNOTATION, team], [USER_ANNOTATION, user]] as const) {
-    if (!isDnsLabel(value)) return { reason: 'OwnerInvalid', message: `${annotation} ${DNS_LABEL_FORM}` };
-  }
+  const team = teamOf(namespace);
+  if (team === undefined) return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's` };
+  const { [TEAM_ANNOTATION]: named = team, [USER_ANNOTATION]: user = DEFAULT_USER } = metadata.annotations ?? {};
+  // Another team's would be nobody's to use, and have a quota of its own.
+  if (named !== team) return { reason: 'OwnerInvalid', message: `${TEAM_ANNOTATION} must be ${team}, whose namespace this is` };
+  if (!isDnsLabel(user)) return { reason: 'OwnerInvalid', message: `${USER_ANNOTATION} ${DNS_LABEL_FORM}` };
   return { namespace, team, user };
 };

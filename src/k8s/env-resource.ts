@@ -7,6 +7,7 @@ import { ownerOf } from './born-as.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT } from './sandbox-resource.ts';
+import type { Seals } from './seals.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 
@@ -26,7 +27,7 @@ const Deleting = z.enum(['none', 'keep-running', 'force']);
 
 /** What a daemon adds to a `SandboxEnv`: what of it is durable and not the owner's to say. */
 export const ResolvedEnvSchema = z.object({
-  format: z.int().min(1),
+  format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
   bornAs: z.string().max(512),
   bornAt: z.iso.datetime(),
@@ -41,22 +42,25 @@ export const ResolvedEnvSchema = z.object({
     type: z.enum(ENV_CONDITIONS), status: z.enum(['True', 'False']), reason: z.string().max(64), message: z.string().max(4_096), since: z.number().min(0),
   })).max(ENV_CONDITIONS.length),
   deleting: Deleting,
+  /** See Seals: what stands above is a daemon's for this object. */
+  seal: z.string().max(64).optional(),
 });
 type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
 
 export interface EnvResourceDeps {
   /** Whose a namespace is; undefined where that can't be told. */
   readonly teamOf: (namespace: string) => string | undefined;
+  readonly seals: Seals;
   /** The cluster of members that name none. */
   readonly clusterId: string;
   readonly now: () => number;
 }
 
 export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> => ownedResource<EnvRecord, ResolvedEnv>({
-  kind: 'SandboxEnv', plural: 'sandboxenvs', label: ENV_LABEL, now: deps.now, written, recordOf: (object, resolved) => recordOf(object, resolved, deps), settled: (object) => settled(object, deps),
+  kind: 'SandboxEnv', plural: 'sandboxenvs', label: ENV_LABEL, ...deps, written, recordOf: (object, resolved) => recordOf(object, resolved, deps), settled: (object) => settled(object, deps),
 });
 
-const written = (record: Omit<EnvRecord, 'revision'>, bornAt: string): Written => {
+const written = (record: Omit<EnvRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedEnv } => {
   const { uid, name, owner, createdAt, mark, templateRef, mode, labels, annotations, envDocs, overrides, members, groups, scaling, conditions, deleting } = record;
   return {
     labels: { [ENV_LABEL]: uid },
@@ -112,15 +116,13 @@ const memberOf = ({ name, clusterID, replicas = 1, config = {} }: NonNullable<En
   };
 };
 
-const settled = (object: ResourceObject, deps: EnvResourceDeps): Written | Fault => {
+const settled = (object: ResourceObject, deps: EnvResourceDeps): Omit<EnvRecord, 'revision'> | Fault => {
   const owner = ownerOf(object, deps.teamOf);
   if ('reason' in owner) return owner;
   const { metadata, spec } = object;
   const createdAt = Date.parse(metadata.creationTimestamp);
   const stated = statedIn(spec as EnvSpec, { clusterId: deps.clusterId, known: new Map(), createdAt });
-  return written({
-    uid: metadata.uid, name: metadata.name, owner, createdAt, ...withGroups(stated), scaling: {}, conditions: [], deleting: false,
-  }, new Date(createdAt).toISOString());
+  return { uid: metadata.uid, name: metadata.name, owner, createdAt, ...withGroups(stated), scaling: {}, conditions: [], deleting: false };
 };
 
 /** A member that names no group gets one of its own, as over REST. */

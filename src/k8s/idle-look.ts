@@ -15,7 +15,7 @@ export interface IdleLookDeps {
   /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
   readonly lookAtNode: (name: string) => Promise<void>;
   /** Of a record that was just read: its Pod, read uncached. */
-  readonly read: (stored: StoredSandbox) => Promise<InstanceFact>;
+  readonly read: (stored: StoredSandbox) => Promise<unknown>;
 }
 
 const PAGE = 20;
@@ -53,10 +53,10 @@ export class IdleLook {
         labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`, limit: PAGE, ...(rest === undefined ? {} : { continue: rest }),
       }));
       if (page === 0) revision = resourceVersion;
-      const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating }) => !terminating);
-      const facts = await Promise.all(shown.map((stored) => this.#factOf(stored)));
-      late.push(...shown.filter((_, n) => isLate(facts[n])));
-      const ready = facts.filter(isReady);
+      const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating, record }) => !terminating && !record.claim);
+      await Promise.all(shown.map((stored) => this.#read(stored)));
+      late.push(...shown.filter((stored) => isLate(this.#known(stored))));
+      const ready = this.#ready(shown);
       if (ready.length > 0) return ready;
       rest = next;
       if (rest === undefined) break;
@@ -67,26 +67,30 @@ export class IdleLook {
   /** At those that the mirror does not have as ready: it may be behind. */
   async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<readonly InstanceFact[]> {
     const { mirror, podsReached, lookAtNode } = this.#deps;
-    const known = (): readonly InstanceFact[] => late.flatMap(({ record }) => mirror.fact(record.id) ?? []).filter(isReady);
-    const ready = await podsReached(revision, REACHED_MS) ? known() : await this.#readOldest(late);
+    if (!await podsReached(revision, REACHED_MS)) await this.#readOldest(late);
+    const ready = this.#ready(late);
     if (ready.length > 0) return ready;
     const nodes = new Set(late.flatMap(({ record }) => mirror.pod(record.id)).flatMap((pod) => (pod?.vitals.kind === 'available' ? pod.nodeName ?? [] : [])));
     await Promise.all([...nodes].slice(0, MOST_READ).map(lookAtNode));
-    return known();
+    return this.#ready(late);
   }
 
-  async #readOldest(late: readonly StoredSandbox[]): Promise<readonly InstanceFact[]> {
+  async #readOldest(late: readonly StoredSandbox[]): Promise<void> {
     const oldest = [...late].sort((a, b) => a.record.createdAt - b.record.createdAt).slice(0, MOST_READ);
-    return (await Promise.all(oldest.map((stored) => this.#deps.read(stored)))).filter(isReady);
+    await Promise.all(oldest.map((stored) => this.#deps.read(stored)));
   }
 
   /** Of one whose Pod is known here, its readiness is as fresh as the mirror. */
-  async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
-    const { id } = stored.record;
-    this.#deps.mirror.putSandbox(stored);
-    const known = this.#deps.mirror.pod(id) && this.#deps.mirror.fact(id);
-    return known ?? await this.#deps.read(stored);
+  async #read(stored: StoredSandbox): Promise<void> {
+    const { mirror, read } = this.#deps;
+    mirror.putSandbox(stored);
+    if (!mirror.pod(stored.record.id)) await read(stored);
   }
+
+  /** As known now: what was read a moment ago may have changed. */
+  #known({ record: { id } }: StoredSandbox): InstanceFact | undefined { return this.#deps.mirror.fact(id); }
+
+  #ready(of: readonly StoredSandbox[]): readonly InstanceFact[] { return of.flatMap((stored) => this.#known(stored) ?? []).filter(isReady); }
 }
 
 const isReady = ({ vitals }: InstanceFact): boolean => vitals.kind === 'available';

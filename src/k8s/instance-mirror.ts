@@ -1,10 +1,10 @@
-import type { InstanceId } from '../model/identifiers.ts';
-import { RecentSet } from '../model/recent-set.ts';
+import { podNameOf, type InstanceId } from '../model/identifiers.ts';
+import { Mirror, type Version } from '../model/mirror.ts';
 import type { End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { StoredPod } from './pod-resource.ts';
-import { compareVersions } from './resource-version.ts';
+import { keyOf } from './api-objects.ts';
 import { Slices } from './slices.ts';
-import type { StoredSandbox } from './sandbox-resource.ts';
+import type { LaterSandbox, StoredSandbox } from './sandbox-resource.ts';
 
 interface Entry {
   sandbox?: StoredSandbox;
@@ -27,25 +27,50 @@ export interface InstanceMirrorDeps {
   readonly missesPod: (id: InstanceId) => void;
   /** Of the node, where what runs on it can't be relied on. */
   readonly nodeTrouble: (nodeName: string) => string | undefined;
+  /** Nothing can be in the Pod any more. */
+  readonly podGone?: (uid: string) => void;
+  /** A later version's record is at the key; undefined: none is there, or no more. */
+  readonly laterSandbox?: (key: string, record: LaterSandbox | undefined) => void;
 }
-
-/** More than go in the time by which a watch may be late. */
-const REMEMBERED_DEAD = 8_192;
 
 /**
  * Records and Pods as they were last seen, put together into facts. The two kinds come apart and either may be ahead: a
- * record without a Pod, or a Pod without a record, means nothing by itself. Nothing older than what is known is taken, nor
- * anything of an object that is known to be no more: its own removal is known before the watch tells of what came before it.
+ * record without a Pod, or a Pod without a record, means nothing by itself. What comes of each kind is put in order by its
+ * mirror, whoever tells it: a watch, an uncached read, or the answer to a write.
  */
 export class InstanceMirror {
+  readonly sandboxes: Mirror<StoredSandbox | LaterSandbox>;
+  readonly pods: Mirror<StoredPod>;
   readonly #deps: InstanceMirrorDeps;
   readonly #entries = new Map<InstanceId, Entry>();
   readonly #byNode = new Map<string, Set<InstanceId>>();
-  /** By uid. */
-  readonly #dead = new RecentSet(REMEMBERED_DEAD);
+  /** Keys of records that a later version wrote. */
+  readonly #later = new Set<string>();
   #reporting = false;
 
-  constructor(deps: InstanceMirrorDeps) { this.#deps = deps; }
+  constructor(deps: InstanceMirrorDeps) {
+    this.#deps = deps;
+    this.sandboxes = new Mirror({
+      report: ({ type, key, record, quietly, afresh }) => {
+        const isLater = 'laterFormat' in record;
+        this.#noteLater(key, type === 'put' && isLater ? record : undefined);
+        const id = isLater ? record.id : record.record.id;
+        if (id === undefined) return;
+        if (type === 'put' && !isLater) this.#entryOf(id).sandbox = record;
+        else delete this.#entries.get(id)?.sandbox;
+        this.#changed(id, { quietly, afresh });
+      },
+    });
+    this.pods = new Mirror({
+      report: ({ type, record, afresh }) => {
+        if (type === 'put') this.#showPod(record, afresh);
+        else this.#losePod(record);
+        if (type === 'gone' || record.vitals.kind === 'gone') this.#deps.podGone?.(record.uid);
+      },
+      mayStand: (pod) => this.#mayStand(pod),
+      isWatched: ({ isUnlabelled }) => isUnlabelled !== true,
+    });
+  }
 
   /**
    * Both kinds have synced: reports each change from now on, and everything once by the time it resolves, a slice of the event
@@ -73,44 +98,62 @@ export class InstanceMirror {
   /** It is certain that the instance's own Pod is no more. */
   isPodGone(id: InstanceId): boolean { return this.#entries.get(id)?.podGone !== undefined; }
 
-  /** `quietly`: whoever wrote it knows what it says. */
-  putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
-    if (this.#dead.has(stored.uid)) return;
-    const { id } = stored.record;
-    const entry = this.#entryOf(id);
-    if (entry.sandbox && compareVersions(stored.record.revision, entry.sandbox.record.revision) <= 0) return;
-    entry.sandbox = stored;
-    this.#changed(id, options.quietly);
-  }
+  /** Takes the answer to a write or an uncached read. `quietly`: whoever wrote it knows what it says. */
+  putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void { this.sandboxes.learn(sandboxVersionOf(stored), options); }
 
+  /** Takes the answer to the removal of a record. */
   dropSandbox(id: InstanceId, uid: string): void {
-    this.#dead.add(uid);
-    const entry = this.#entries.get(id);
-    if (entry?.sandbox?.uid !== uid) return;
-    delete entry.sandbox;
-    this.#changed(id);
+    const known = this.sandbox(id);
+    if (known) this.sandboxes.removed(sandboxVersionOf(known).key, { uid });
   }
 
-  putPod(pod: StoredPod): void {
-    if (pod.ownerUid === undefined || this.#dead.has(pod.uid)) return;
-    if (pod.isForced) {
-      this.dropPod(pod);
-      return;
-    }
+  /** Takes the answer to a write or an uncached read. */
+  putPod(pod: StoredPod): void { this.pods.learn(podVersionOf(pod)); }
+
+  /** Takes the answer to the removal of a Pod. */
+  dropPod(pod: StoredPod): void { this.pods.removed(podVersionOf(pod).key, { uid: pod.uid }); }
+
+  /** An uncached look after the record named its Pod did not find that Pod. */
+  lostPod({ record: { id, poolOwner: { namespace } }, podUid }: StoredSandbox): void {
+    if (podUid !== undefined) this.pods.lost(keyOf({ namespace, name: podNameOf(id) }), podUid);
+  }
+
+  /** Begins an uncached look at record and Pod. To be told what was found of each; undefined: there is none. */
+  look(namespace: string, id: InstanceId): { foundSandbox(stored: StoredSandbox | undefined): void; foundPod(pod: StoredPod | undefined): void } {
+    const key = keyOf({ namespace, name: podNameOf(id) });
+    const [sandbox, pod] = [this.sandboxes.read(key), this.pods.read(key)];
+    return {
+      foundSandbox: (found) => { sandbox(found && sandboxVersionOf(found)); },
+      foundPod: (found) => { pod(found && podVersionOf(found)); },
+    };
+  }
+
+  #noteLater(key: string, record: LaterSandbox | undefined): void {
+    if (record) this.#later.add(key);
+    else if (!this.#later.delete(key)) return;
+    this.#deps.laterSandbox?.(key, record);
+  }
+
+  #showPod(pod: StoredPod, afresh?: true): void {
+    if (pod.ownerUid === undefined) return;
+    // Only somebody's finalizer keeps the object.
+    if (pod.isForced) return this.#losePod(pod);
     const entry = this.#entryOf(pod.id);
-    if (entry.pod && compareVersions(pod.revision, entry.pod.revision) <= 0) return;
     this.#placeOnNode(pod.id, entry.pod?.nodeName, pod.nodeName);
     entry.pod = pod;
+    if (afresh) {
+      delete entry.podGone;
+      delete entry.podEnd;
+    }
     if (pod.vitals.kind === 'available') entry.startedAt ??= pod.vitals.startedAt;
-    this.#changed(pod.id);
+    this.#changed(pod.id, { afresh });
   }
 
   /** The Pod as it was last seen. */
-  dropPod(pod: StoredPod): void {
-    const { id, uid, vitals: last } = pod;
-    this.#dead.add(uid);
+  #losePod(pod: StoredPod): void {
+    const { id, vitals: last } = pod;
     const entry = this.#entries.get(id);
-    if (!entry || (entry.pod && entry.pod.uid !== uid)) return;
+    if (!entry || (entry.pod && entry.pod.uid !== pod.uid)) return;
     const wasOwn = isOwn(pod, entry.sandbox);
     this.#placeOnNode(id, entry.pod?.nodeName, undefined);
     delete entry.pod;
@@ -123,18 +166,12 @@ export class InstanceMirror {
   }
 
   /**
-   * These Pods stood at the revision, and no others. A Pod that was made or read here, and ended while no watch told, is known
-   * to nobody else: it would stay for ever.
+   * A Pod that a watch tells no more of is deleted, or lacks the label by which it is watched. What was seen to end is deleted; so
+   * is what has no record, or none that can be somebody's.
    */
-  async listedPods(revision: string, isListed: (pod: StoredPod) => boolean): Promise<void> {
-    await this.#forEach((_, { pod }) => { if (pod && compareVersions(pod.revision, revision) <= 0 && !isListed(pod)) this.dropPod(pod); });
-  }
-
-  /** The same of records. */
-  async listedSandboxes(revision: string, isListed: (stored: StoredSandbox) => boolean): Promise<void> {
-    await this.#forEach((id, { sandbox }) => {
-      if (sandbox && compareVersions(sandbox.record.revision, revision) <= 0 && !isListed(sandbox)) this.dropSandbox(id, sandbox.uid);
-    });
+  #mayStand({ id, endsBy, nodeName, vitals }: StoredPod): boolean {
+    const sandbox = this.sandbox(id);
+    return endsBy === undefined && nodeName !== undefined && vitals.kind !== 'gone' && sandbox !== undefined && !sandbox.terminating;
   }
 
   /** An uncached look found no Pod, or another's. */
@@ -177,7 +214,7 @@ export class InstanceMirror {
     else this.#byNode.set(to, new Set([id]));
   }
 
-  #changed(id: InstanceId, quietly = false): void {
+  #changed(id: InstanceId, { quietly, afresh }: { readonly quietly?: true | undefined; readonly afresh?: true | undefined } = {}): void {
     const entry = this.#entries.get(id);
     if (!entry || (!this.#reporting && !isWhole(entry))) return;
     const fact = this.#factOf(id, entry);
@@ -187,7 +224,7 @@ export class InstanceMirror {
     if (before?.revision === record?.revision && before?.state === record?.state && before?.kind === vitals.kind && before.reason === reason) return;
     entry.shown = { revision: record?.revision, state: record?.state, kind: vitals.kind, reason };
     if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
-    if (!quietly && (before || record)) this.#deps.report(fact);
+    if (!quietly && (before || record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
     if (this.#reporting && record?.claim && !entry.podGone && !ownPodOf(entry)) this.#deps.missesPod(id);
   }
 
@@ -199,18 +236,27 @@ export class InstanceMirror {
   #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
     if (vitals.kind === 'gone') return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
     const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
-    if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble };
-    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble };
+    const ending = endsBy === undefined ? {} : { endsBy };
+    if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...ending };
+    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...ending };
     return vitals.kind === 'starting' ? { ...vitals, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
   }
 }
+
+const sandboxVersionOf = (stored: StoredSandbox): Version<StoredSandbox> => {
+  const { id, revision, poolOwner: { namespace } } = stored.record;
+  return { key: keyOf({ namespace, name: podNameOf(id) }), uid: stored.uid, revision, record: stored };
+};
+
+const podVersionOf = (pod: StoredPod): Version<StoredPod> =>
+  ({ key: keyOf({ namespace: pod.namespace, name: podNameOf(pod.id) }), uid: pod.uid, revision: pod.revision, record: pod });
 
 /** Record and own Pod are both known: what is still to be listed can't belie it. */
 const isWhole = (entry: Entry): boolean => entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
 
 const DELETED_POD = { kind: 'gone', exitCode: null, reason: 'its Pod was deleted', removed: true } as const;
 
-const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet' };
+const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet', unlaunched: true };
 
 const NEITHER: Vitals = { kind: 'gone', exitCode: null, reason: 'neither its record nor its Pod is there' };
 

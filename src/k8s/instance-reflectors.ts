@@ -2,14 +2,15 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
 import type { Metrics } from '../contracts/metrics.ts';
-import { podNameOf } from '../model/identifiers.ts';
+import { Mirror } from '../model/mirror.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiServer } from './api-client.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
 import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
 import { Reflector } from './reflector.ts';
-import { FORMAT, formatOf, POOL_LABEL, sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import { type LaterSandbox, laterSandboxOf, POOL_LABEL, sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import type { Seals } from './seals.ts';
 import { sharedValues } from './shared-values.ts';
 
 export interface InstanceReflectorsDeps {
@@ -18,10 +19,9 @@ export interface InstanceReflectorsDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Nothing can be in the Pod any more. */
-  readonly podGone: (uid: string) => void;
-  /** An object was written by a later version. */
-  readonly outdated: (problem: string) => void;
+  readonly seals: Seals;
+  /** Whose a namespace is; undefined where it is no team's. */
+  readonly teamOf: (namespace: string) => string | undefined;
 }
 
 const CATCH_UP_MS = 5_000;
@@ -29,7 +29,7 @@ const CATCH_UP_MS = 5_000;
 /** Follows records, their Pods and the nodes of all, and tells the mirror. */
 export class InstanceReflectors {
   readonly #deps: InstanceReflectorsDeps;
-  readonly #sandboxes: Reflector<StoredSandbox>;
+  readonly #sandboxes: Reflector<StoredSandbox | LaterSandbox>;
   readonly #pods: Reflector<StoredPod>;
   readonly #nodes: Reflector<StoredNode>;
   /** Shards that are taken over at the same time share one. */
@@ -42,25 +42,14 @@ export class InstanceReflectors {
     const reflect = { api: api.lane('background'), watches: api.lane('watches'), log, metrics };
     const share = sharedValues();
     this.#sandboxes = new Reflector({
-      ...reflect, path: sandboxesPath(), trim: (object) => {
-        const format = formatOf(object);
-        if (format > FORMAT) deps.outdated(`sandboxes: one was written by a later version (format ${format})`);
-        return storedSandboxOf(object, share);
+      ...reflect, path: sandboxesPath(), mirror: mirror.sandboxes, trim: (object) => {
+        const { metadata: { namespace } } = object as { readonly metadata: { readonly namespace: string } };
+        return deps.teamOf(namespace) === undefined ? undefined : laterSandboxOf(object, deps.seals) ?? storedSandboxOf(object, share);
       },
-      report: ({ type, record }) => { if (type === 'put') mirror.putSandbox(record); else mirror.dropSandbox(record.record.id, record.uid); },
-      listed: (revision) => mirror.listedSandboxes(revision, ({ record, uid }) => this.#sandboxes.get(`${record.poolOwner.namespace}/${podNameOf(record.id)}`)?.uid === uid),
     });
-    this.#pods = new Reflector({
-      ...reflect, path: podsPath(), labelSelector: POOL_LABEL, trim: storedPodOf,
-      report: ({ type, record }) => {
-        if (type === 'put') mirror.putPod(record);
-        else mirror.dropPod(record);
-        if (type === 'gone' || record.vitals.kind === 'gone') deps.podGone(record.uid);
-      },
-      listed: (revision) => mirror.listedPods(revision, ({ namespace, id, uid }) => this.#pods.get(`${namespace}/${podNameOf(id)}`)?.uid === uid),
-    });
-    this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, trim: storedNodeOf, report: ({ record }) => { mirror.nodeChanged(record.name); } });
-    this.#nodeLooks = new SharedReads({ clock, read: (name) => this.#nodes.look(`${NODES_PATH}/${encodeURIComponent(name)}`) });
+    this.#pods = new Reflector({ ...reflect, path: podsPath(), labelSelector: POOL_LABEL, mirror: mirror.pods, trim: storedPodOf });
+    this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, mirror: new Mirror({ report: ({ record }) => { mirror.nodeChanged(record.name); } }), trim: storedNodeOf });
+    this.#nodeLooks = new SharedReads({ clock, read: (name) => this.#nodes.look(name, `${NODES_PATH}/${encodeURIComponent(name)}`) });
     this.#catchUps = new SharedReads({ clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
   }
 

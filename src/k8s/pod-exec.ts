@@ -152,7 +152,7 @@ class Execution {
 
   #ended(status: CommandStatus): void {
     if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
-    if (this.#begun && !this.#bare) return 'exitCode' in status ? this.#finish(status.exitCode) : this.#cut(status.failure);
+    if (this.#begun && !this.#bare) return this.#endedUnsaid(status);
     if (this.#bare) return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
     // Some runtimes answer exit codes of their own where there is no such program.
     if ('exitCode' in status || status.failure.includes('/bin/sh')) {
@@ -162,6 +162,16 @@ class Execution {
     } else {
       this.#notBegun(status.failure);
     }
+  }
+
+  /**
+   * Settles a command that ended before the script told its exit code. A runtime that restarts
+   * answers Success for what it has lost: only a failure's code is believed.
+   */
+  #endedUnsaid(status: CommandStatus): void {
+    if ('failure' in status) this.#cut(status.failure);
+    else if (status.exitCode !== 0) this.#finish(status.exitCode);
+    else this.#cut('its container runtime told of success, and the command of no end');
   }
 
   /** The runtime could not begin it, in its own words. */

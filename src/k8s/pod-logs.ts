@@ -1,7 +1,7 @@
 import type { Log } from '../contracts/log.ts';
 import { LogsGone, NotJoinable, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
-import { ApiRefused } from './api-errors.ts';
+import { isAbsent } from './api-errors.ts';
 import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece, type LogPlace } from './log-place.ts';
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
@@ -47,7 +47,7 @@ export class PodLogs {
       return window.tail(placeText(window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place));
     } catch (error) {
       if (error instanceof LogsGone) throw error;
-      if (error instanceof ApiRefused && error.status === 404) throw gone('there is no such Pod');
+      if (isAbsent(error, 'pods')) throw gone('there is no such Pod');
       throw new NotJoinable(`the sandbox's log can't be read now: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }

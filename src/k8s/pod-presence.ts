@@ -1,6 +1,6 @@
 import { InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
-import { ApiRefused, ApiUnreachable, NotSent } from './api-errors.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, NotSent } from './api-errors.ts';
 import { podPath } from './pod-resource.ts';
 
 /** One container of one Pod, and of no later one of that name. */
@@ -29,7 +29,7 @@ interface PodObject {
 /** Where the container stands now, uncached. Rejects as `ApiClient.get` does, but for a Pod that isn't there. */
 export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<PodPresence> => {
   const found = await api.get(podPath(target.namespace, target.name)).catch((error: unknown) => {
-    if (error instanceof ApiRefused && error.status === 404) return undefined;
+    if (isAbsent(error, 'pods')) return undefined;
     throw error;
   });
   const { metadata, status } = (found ?? {}) as PodObject;
@@ -51,7 +51,7 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
 
 /** What a failed way into a Pod means where nothing was begun in it. */
 export const unjoinable = (error: unknown): unknown => {
-  if (error instanceof ApiRefused && error.status === 404) return new InstanceGone('there is no such Pod', { cause: error });
+  if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
   if (error instanceof ApiRefused) return new NotJoinable(`the API server refused: ${error.message}`, { cause: error });
   if (error instanceof ApiUnreachable || error instanceof NotSent) return new NotJoinable('the API server does not answer', { cause: error });
   return error;

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
 import { InstanceGone, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection, type ProbeOutcome } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
-import { isRefused } from './api-errors.ts';
+import { isAbsent } from './api-errors.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
 import { endpointProbeOf, podPath } from './pod-resource.ts';
 
@@ -51,7 +51,7 @@ export class PodProbes {
 
   async #all(target: PodTarget): Promise<readonly ProbeOutcome[]> {
     const found = await this.#deps.api.get(podPath(target.namespace, target.name)).catch((error: unknown) => {
-      throw isRefused(error, 404) ? new InstanceGone('there is no such Pod', { cause: error }) : unjoinable(error);
+      throw isAbsent(error, 'pods') ? new InstanceGone('there is no such Pod', { cause: error }) : unjoinable(error);
     });
     const { metadata, spec } = found as ProbedPod;
     if (metadata.uid !== target.uid) throw new InstanceGone('another Pod has its name now');

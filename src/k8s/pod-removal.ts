@@ -1,7 +1,7 @@
 import type { Clock } from '../contracts/clock.ts';
 import { podNameOf } from '../model/identifiers.ts';
 import type { ApiClient } from './api-client.ts';
-import { isRefused } from './api-errors.ts';
+import { isAbsent, isRefused } from './api-errors.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { podPath, type StoredPod } from './pod-resource.ts';
 
@@ -47,7 +47,7 @@ export class PodRemoval {
       if (graceSeconds > 0) return;
     } catch (error) {
       // Another Pod of its name is none of ours.
-      if (!isRefused(error, 404) && !isRefused(error, 409)) throw error;
+      if (!isAbsent(error) && !isRefused(error, 409)) throw error;
     }
     const known = mirror.pod(id);
     if (known?.uid === uid) mirror.dropPod(known);

@@ -10,8 +10,8 @@ export const podsPath = (namespace?: string): string => `/api/v1${namespace === 
 
 export const podPath = (namespace: string, name: string): string => `${podsPath(namespace)}/${name}`;
 
-/** `none`: closed to and from the network by the chart's NetworkPolicy. */
-export const NETWORK_LABEL = 'sandpool.dev/network';
+/** Every Pod has it: by it the chart's NetworkPolicy closes sandboxes to and from the network. No definition decides it. */
+const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
 
 export interface PodSettings {
   /** The user that everything in a sandbox runs as. */
@@ -38,7 +38,7 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
     metadata: {
       name: podNameOf(record.id),
       namespace: record.poolOwner.namespace,
-      labels: { [POOL_LABEL]: record.poolUid, [NETWORK_LABEL]: definition.network },
+      labels: { [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
       ...(ofEndpoints.length === 0 ? {} : { annotations: Object.fromEntries(ofEndpoints) }),
       ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: podNameOf(record.id), uid: ownerUid, controller: true, blockOwnerDeletion: false }],
     },
@@ -102,6 +102,8 @@ export interface StoredPod {
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;
+  /** It lacks the label by which Pods are watched: somebody took it off. */
+  readonly isUnlabelled?: true;
   /** It was told to end, by this time in ms since the epoch. */
   readonly endsBy: number | undefined;
   /** Ended without grace: only somebody's finalizer keeps the object. */
@@ -121,6 +123,7 @@ interface PodObject {
   readonly metadata: {
     readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string; readonly deletionGracePeriodSeconds?: number;
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
+    readonly labels?: Readonly<Record<string, string>>;
   };
   readonly spec?: { readonly nodeName?: string };
   readonly status?: {
@@ -137,6 +140,7 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
   return {
     namespace: metadata.namespace, id, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
+    ...(metadata.labels?.[POOL_LABEL] === undefined ? { isUnlabelled: true } : {}),
     endsBy: metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp),
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
     disruption: disruptionOf(status),

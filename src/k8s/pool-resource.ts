@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Grants } from '../contracts/grants.ts';
 import { DefinitionRefused } from '../contracts/sandbox-driver.ts';
 import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type CarriedDecision, type PoolRecord, type Unresolved, type UpdateStrategy } from '../model/pool.ts';
 import { POOL_CONDITIONS } from '../model/pool-condition.ts';
@@ -10,6 +11,7 @@ import { ownerOf } from './born-as.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT, POOL_LABEL } from './sandbox-resource.ts';
+import type { Seals } from './seals.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
 export interface PoolSpec extends PoolSource {
@@ -22,9 +24,12 @@ export interface PoolSpec extends PoolSource {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+/** As the schema of `spec` has it. */
+const MAX_REPLICAS = 10_000;
+
 /** What a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say. */
 export const ResolvedPoolSchema = z.object({
-  format: z.int().min(1),
+  format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),
   /** `namespace/name` and the moment under which `uid` was given: a copy of the object has another of either, and gets a uid of its own. */
   bornAs: z.string().max(512),
@@ -33,6 +38,8 @@ export const ResolvedPoolSchema = z.object({
   team: z.string().max(63),
   user: z.string().max(63),
   mark: z.string().max(256).optional(),
+  /** As many as the owner's quota grants; absent on objects of earlier versions. */
+  replicas: z.int().min(0).max(MAX_REPLICAS).optional(),
   env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
   decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
   templateVersion: z.string().max(64).optional(),
@@ -46,14 +53,19 @@ export const ResolvedPoolSchema = z.object({
     type: z.enum(POOL_CONDITIONS), status: z.enum(['True', 'False']), reason: z.string().max(64), message: z.string().max(4_096), since: z.number().min(0),
   })).max(POOL_CONDITIONS.length).optional(),
   deleting: z.enum(['none', 'keep-running', 'force']),
+  /** See Seals: what stands above is a daemon's for this object. */
+  seal: z.string().max(64).optional(),
 });
-type ResolvedPool = Omit<z.infer<typeof ResolvedPoolSchema>, 'definition'> & { readonly definition: InstanceDefinition };
+export type ResolvedPool = Omit<z.infer<typeof ResolvedPoolSchema>, 'definition'> & { readonly definition: InstanceDefinition };
 
 export interface PoolResourceDeps extends RenderLookups {
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;
   /** Whose a namespace is; undefined where that can't be told. */
   readonly teamOf: (namespace: string) => string | undefined;
+  readonly seals: Seals;
+  /** Lets pools that somebody made or resized by hand take what their owner may have. */
+  readonly grants: Grants<PoolRecord>;
   readonly now: () => number;
 }
 
@@ -62,20 +74,20 @@ const LONGEST_REASON = 4_096;
 const UNRENDERED = 'none';
 
 export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ownedResource<PoolRecord, ResolvedPool>({
-  kind: 'SandboxPool', plural: 'sandboxpools', label: POOL_LABEL, now: deps.now, written, recordOf, settled: (object) => settled(object, deps),
+  kind: 'SandboxPool', plural: 'sandboxpools', label: POOL_LABEL, ...deps, written, recordOf: poolRecordOf, asked, settled: (object) => settled(object, deps),
 });
 
-const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written => {
-  const { uid, name, owner, createdAt, mark, env, decided, replicas, minReplicas, maxReplicas, source, updateStrategy, labels, annotations } = record;
+const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedPool } => {
+  const { uid, name, owner, createdAt, mark, env, decided, replicas, requested, minReplicas, maxReplicas, source, updateStrategy, labels, annotations } = record;
   const { templateVersion, unrendered, unresolved, definition, updateRevision, breaker, conditions, deleting } = record;
   return {
     labels: { [POOL_LABEL]: uid },
     spec: {
-      ...sourceOf(source), replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
+      ...sourceOf(source), replicas: requested ?? replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
       updateStrategy, labels, annotations,
     } satisfies PoolSpec,
     resolved: {
-      format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user,
+      format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user, replicas,
       ...(mark ? { mark: formatMark(mark) } : {}), ...(env ? { env } : {}), ...(decided ? { decided } : {}), ...(templateVersion === undefined ? {} : { templateVersion }),
       renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source), definition, updateRevision, breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
       ...(unresolved ? { unresolved: { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) } } : {}),
@@ -85,19 +97,28 @@ const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written 
   };
 };
 
-const recordOf = ({ metadata, spec: given }: ResourceObject, resolved: ResolvedPool): PoolRecord => {
+/** The record that the object says, whoever wrote it. */
+export const poolRecordOf = ({ metadata, spec: given }: ResourceObject, resolved: ResolvedPool): PoolRecord => {
   const stated = statedIn(given as PoolSpec);
   const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
   const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
+  const replicas = resolved.replicas ?? stated.replicas;
   return {
     uid: resolved.uid, revision: metadata.resourceVersion, name: metadata.name,
     owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user }, createdAt: Date.parse(resolved.createdAt), ...(mark ? { mark } : {}), ...(resolved.env ? { env: resolved.env } : {}),
     ...(resolved.decided ? { decided: decidedIn(resolved.decided) } : {}),
-    ...stated, ...(isRendered(stated.source, resolved) ? {} : { unrendered: true }), ...(resolved.templateVersion === undefined ? {} : { templateVersion: resolved.templateVersion }),
+    ...stated, replicas, ...(stated.replicas === replicas ? {} : { requested: stated.replicas }), ...(isRendered(stated.source, resolved) ? {} : { unrendered: true }), ...(resolved.templateVersion === undefined ? {} : { templateVersion: resolved.templateVersion }),
     definition: resolved.definition, updateRevision: resolved.updateRevision, breaker: resolved.breaker, ...(resolved.unresolved ? { unresolved: unresolvedIn(resolved.unresolved) } : {}), ...(resolved.conditions ? { conditions: resolved.conditions } : {}),
     // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
     deleting: metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
   };
+};
+
+/** The record with the size that its owner asks for by hand, where that was not granted yet. */
+const asked = (record: PoolRecord, granted: ResolvedPool): PoolRecord | undefined => {
+  const { requested, ...rest } = record;
+  if (record.deleting !== false || (requested === undefined && granted.replicas !== undefined)) return undefined;
+  return { ...rest, replicas: requested ?? record.replicas };
 };
 
 const decidedIn = ({ id, sparesMs }: NonNullable<ResolvedPool['decided']>): CarriedDecision => ({ id, ...(sparesMs === undefined ? {} : { sparesMs }) });
@@ -117,7 +138,7 @@ const statedIn = ({ replicas, minReplicas, maxReplicas, updateStrategy, labels =
   source: sourceOf(source), updateStrategy: updateStrategy ?? DEFAULT_UPDATE_STRATEGY, labels, annotations,
 });
 
-const settled = (object: ResourceObject, deps: PoolResourceDeps): Written | Fault => {
+const settled = (object: ResourceObject, deps: PoolResourceDeps): Omit<PoolRecord, 'revision'> | Fault => {
   const owner = ownerOf(object, deps.teamOf);
   if ('reason' in owner) return owner;
   const { metadata, spec } = object;
@@ -125,9 +146,7 @@ const settled = (object: ResourceObject, deps: PoolResourceDeps): Written | Faul
   const rendered = renderedOf(stated.source, deps);
   if ('reason' in rendered) return rendered;
   const createdAt = Date.parse(metadata.creationTimestamp);
-  return written({
-    uid: metadata.uid, name: metadata.name, owner, createdAt, ...stated, ...rendered, breaker: CLOSED_BREAKER, deleting: false,
-  }, new Date(createdAt).toISOString());
+  return { uid: metadata.uid, name: metadata.name, owner, createdAt, ...stated, ...rendered, breaker: CLOSED_BREAKER, deleting: false };
 };
 
 const renderedOf = (source: PoolSource, deps: PoolResourceDeps): RenderedPool | Fault => {

@@ -1,7 +1,7 @@
 import type { PullSecretOwner, PullSecrets } from '../contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../model/pool-source.ts';
 import type { ApiClient } from './api-client.ts';
-import { asRefusal, isRefused } from './api-errors.ts';
+import { asRefusal, isAbsent, isRefused } from './api-errors.ts';
 import { ENV_LABEL } from './env-resource.ts';
 import { API_VERSION, objectPath, type ResourceObject } from './resource.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
@@ -31,7 +31,7 @@ export class PodPullSecrets implements PullSecrets {
     try {
       await this.#api.remove(secretPath(owner));
     } catch (error) {
-      if (!isRefused(error, 404)) throw asRefusal(error);
+      if (!isAbsent(error)) throw asRefusal(error);
     }
   }
 
@@ -41,7 +41,7 @@ export class PodPullSecrets implements PullSecrets {
       const { metadata } = await this.#api.get(objectPath(OWNERS[kind].plural, { namespace, name })) as ResourceObject;
       return metadata.labels?.[OWNERS[kind].label] === uid || metadata.uid === uid ? metadata.uid : undefined;
     } catch (error) {
-      if (isRefused(error, 404)) return undefined;
+      if (isAbsent(error)) return undefined;
       throw error;
     }
   }

@@ -1,3 +1,4 @@
+import type { Grants } from '../contracts/grants.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
@@ -12,7 +13,8 @@ import type { ApiServer } from './api-client.ts';
 import { apiKeyResource } from './api-key-resource.ts';
 import { envResource } from './env-resource.ts';
 import { poolResource } from './pool-resource.ts';
-import { ResourceRecords } from './resource-records.ts';
+import { type OutdatedReport, ResourceRecords } from './resource-records.ts';
+import type { Seals } from './seals.ts';
 import { templateResource } from './template-resource.ts';
 import { userQuotaResource } from './user-quota-resource.ts';
 
@@ -29,8 +31,12 @@ export interface KubernetesRecordStoreDeps {
   readonly teamOf: (namespace: string) => string | undefined;
   /** This cluster, of members that name none. */
   readonly clusterId: string;
-  /** Told that an object of a later format is there: then this replica must lead nothing. */
-  readonly outdated: (why: string) => void;
+  /** Lets pools made or resized by hand take what their owners' quotas allow. */
+  readonly grants: Grants<PoolRecord>;
+  /** By which daemons know what they wrote. */
+  readonly seals: Seals;
+  /** Told of each object of a later version: while there is one this replica must lead nothing. */
+  readonly outdated: OutdatedReport;
 }
 
 /**
@@ -45,18 +51,21 @@ export class KubernetesRecordStore implements RecordStore {
   readonly apiKeys: ResourceRecords<ApiKeyRecord>;
   readonly quotas: ResourceRecords<UserQuota>;
 
-  constructor({ check, teamOf, instanceType, clusterId, ...deps }: KubernetesRecordStoreDeps) {
+  constructor({ check, teamOf, instanceType, clusterId, seals, grants, ...deps }: KubernetesRecordStoreDeps) {
     this.templates = new ResourceRecords({ ...deps, resource: templateResource({ check }) });
     const template = (name: string): TemplateRecord | undefined => this.templates.shown(name);
-    this.pools = new ResourceRecords({ ...deps, resource: poolResource({ template, instanceType, check, teamOf, now: deps.now }) });
-    this.envs = new ResourceRecords({ ...deps, resource: envResource({ teamOf, clusterId, now: deps.now }) });
-    this.apiKeys = new ResourceRecords({ ...deps, resource: apiKeyResource });
-    this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource });
+    this.pools = new ResourceRecords({ ...deps, resource: poolResource({ template, instanceType, check, teamOf, seals, grants, now: deps.now }) });
+    this.envs = new ResourceRecords({ ...deps, resource: envResource({ teamOf, clusterId, seals, now: deps.now }) });
+    this.apiKeys = new ResourceRecords({ ...deps, resource: apiKeyResource({ seals, teamOf, now: deps.now }) });
+    this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });
   }
 
-  /** Resolves once templates are known; pools made by hand need them. */
+  /** Resolves once templates and quotas are known; pools made by hand need them. */
   async start(): Promise<void> {
-    await this.templates.watch(() => { this.pools.lookAgain(); });
+    await Promise.all([
+      this.templates.watch(() => { this.pools.lookAgain(); }),
+      this.quotas.watch(({ record }) => { this.pools.lookAgain(record.namespace); }),
+    ]);
   }
 
   /** Why this replica must not be relied on, for readiness. */

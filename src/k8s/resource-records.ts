@@ -4,12 +4,13 @@ import type { MirrorReport } from '../contracts/mirror-report.ts';
 import { RecordExists, type RecordChange, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { Revision } from '../model/identifiers.ts';
+import { Mirror, type Version } from '../model/mirror.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { ApiClient, ApiServer, ListQuery } from './api-client.ts';
-import { asRefusal, isRefused } from './api-errors.ts';
-import { listPageOf } from './api-objects.ts';
+import { asRefusal, isAbsent, isRefused, notFound } from './api-errors.ts';
+import { keyOf, listPageOf, versionOf } from './api-objects.ts';
 import { Reflector } from './reflector.ts';
-import { API_VERSION, collectionPath, objectPath, overwritten, type Reading, type Resource, type ResourceObject } from './resource.ts';
+import { API_VERSION, collectionPath, objectPath, overwritten, type Place, type Reading, type Resource, type ResourceObject } from './resource.ts';
 import { Settler } from './settler.ts';
 
 export interface ResourceRecordsDeps<T> {
@@ -19,47 +20,58 @@ export interface ResourceRecordsDeps<T> {
   readonly metrics?: Metrics;
   /** Of the API server. */
   readonly now: () => number;
-  /** Told, before anybody hears of it otherwise, that an object of a later format is there. */
-  readonly outdated: (why: string) => void;
+  /** Told of each object of a later version, before anybody hears of it otherwise; `why` is undefined once it is there no more. */
+  readonly outdated: OutdatedReport;
 }
 
+/** What a later version wrote that this one must keep its hands off. */
+export type OutdatedReport = (object: string, why: string | undefined) => void;
+
 const PAGE = 250;
+const CATCH_UP_MS = 5_000;
+/** Objects that bear the label of one record: its own, and those that somebody gave it too. */
+const MOST_LABELLED = 16;
 
 /**
  * The records of one kind as objects of the API server, in all namespaces. A revision is the object's resourceVersion. What
  * is no record is not shown: an object made or edited by hand is first settled, a wrong one is told what is wrong, one of a
- * later format is left alone and counted among the problems.
+ * later version is left alone and counted among the problems, one in a namespace of no team is somebody else's.
  */
 export class ResourceRecords<T extends { readonly revision: Revision }> implements Records<T> {
   readonly #resource: Resource<T>;
   readonly #api: ApiClient;
   readonly #log: Log;
+  readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
   readonly #settler: Settler<T>;
   /** What was reported last, by the object's key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
-  readonly #tooNew = new Map<string, number>();
-  readonly #outdated: (why: string) => void;
+  readonly #tooNew = new Set<string>();
+  readonly #outdated: OutdatedReport;
+
+  readonly #now: () => number;
 
   constructor({ api, resource, log, metrics, now, outdated }: ResourceRecordsDeps<T>) {
     this.#outdated = outdated;
+    this.#now = now;
     this.#resource = resource;
     this.#log = log;
     this.#api = api.lane('claims'); // requests wait for it
     const background = api.lane('background');
     this.#settler = new Settler({ api: background, resource, log, now });
+    this.#mirror = new Mirror({ report: ({ type, key, record }) => { this.#learn(key, type === 'put' ? record : undefined); } });
     this.#reflector = new Reflector<Reading<T>>({
-      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log, metrics,
-      trim: (object) => resource.read(object as ResourceObject),
-      report: ({ type, key, record }) => { this.#learn(key, type === 'put' ? record : undefined); },
+      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log, metrics, mirror: this.#mirror,
+      trim: (object) => this.#reading(object),
     });
   }
 
-  async list(): Promise<readonly T[]> {
+  /** `namespace`: those in there alone. */
+  async list(namespace?: string): Promise<readonly T[]> {
     const records: T[] = [];
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-      const page = listPageOf(await this.#listed({ limit: PAGE, ...(next === undefined ? {} : { continue: next }) }));
+      const page = listPageOf(await this.#listed({ limit: PAGE, ...(next === undefined ? {} : { continue: next }) }, namespace));
       for (const object of page.items) records.push(...this.#recordIn(object));
       next = page.next;
     }
@@ -69,14 +81,14 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async get(key: string): Promise<T | undefined> {
     const found = this.#resource.find(key);
     if ('labelSelector' in found) {
-      const [object] = listPageOf(await this.#listed({ ...found, limit: 1 })).items;
-      return object === undefined ? undefined : this.#recordIn(object)[0];
+      const { items } = listPageOf(await this.#listed({ ...found, limit: MOST_LABELLED }));
+      return items.flatMap((object) => this.#learnt(object) ?? [])[0];
     }
-    const object = await this.#read(objectPath(this.#resource.plural, found));
+    const object = await this.#read(found);
     return object && this.#recordIn(object)[0];
   }
 
-  async create(draft: Omit<T, 'revision'>): Promise<T> {
+  async create(draft: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T> {
     const { kind, plural, unique } = this.#resource;
     const { namespace, name } = this.#resource.place(draft);
     const taken = (): RecordExists => new RecordExists(`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} is taken`);
@@ -84,31 +96,44 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     const { labels, spec, resolved } = this.#resource.write(draft);
     const body = { apiVersion: API_VERSION, kind, metadata: { name, namespace, labels }, spec, resolved };
     try {
-      return this.#written(await this.#api.create(collectionPath(plural, namespace), body));
+      return await this.#sealed(await this.#api.create(collectionPath(plural, namespace), body, { permitted }));
     } catch (error) {
       if (isRefused(error, 409)) throw taken();
-      throw isRefused(error, 404) ? unavailable(`the namespace ${namespace ?? ''} does not exist`) : asRefusal(error);
+      throw isAbsent(error, 'namespaces') ? unavailable(`the namespace ${namespace ?? ''} does not exist`) : asRefusal(error);
     }
   }
 
+  /** Of an object that was just made; now that it has a uid its seal can say so. What fails here the settlers do later. */
+  async #sealed(object: unknown): Promise<T> {
+    const created = this.#written(object);
+    const reading = this.#resource.read(object as ResourceObject);
+    if (reading.kind !== 'record' || !reading.unsealed || reading.unsealed.due > this.#now()) return created;
+    const path = objectPath(this.#resource.plural, this.#resource.place(created));
+    const sealed = overwritten(object as ResourceObject, this.#resource.write(created, object as ResourceObject));
+    return await this.#api.replace(path, sealed).then((stored) => this.#written(stored), () => created);
+  }
+
   /** Reads the object first: what others put on it stays. */
-  async update(record: T): Promise<T> {
-    const path = objectPath(this.#resource.plural, this.#resource.place(record));
-    const object = await this.#read(path);
+  async update(record: T, permitted?: () => boolean): Promise<T> {
+    const place = this.#resource.place(record);
+    const path = objectPath(this.#resource.plural, place);
+    const object = await this.#read(place);
     if (object?.metadata.resourceVersion !== record.revision) throw this.#conflict(record);
     try {
-      return this.#written(await this.#api.replace(path, overwritten(object, this.#resource.write(record, object))));
+      return this.#written(await this.#api.replace(path, overwritten(object, this.#resource.write(record, object)), { permitted }));
     } catch (error) {
-      throw isRefused(error, 409) || isRefused(error, 404) ? this.#conflict(record) : asRefusal(error);
+      throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
     }
   }
 
   async remove(record: T): Promise<void> {
+    const place = this.#resource.place(record);
     try {
-      await this.#api.remove(objectPath(this.#resource.plural, this.#resource.place(record)), { resourceVersion: record.revision });
+      await this.#api.remove(objectPath(this.#resource.plural, place), { resourceVersion: record.revision });
     } catch (error) {
-      throw isRefused(error, 409) || isRefused(error, 404) ? this.#conflict(record) : asRefusal(error);
+      throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
     }
+    this.#mirror.removed(keyOf(place), { revision: record.revision });
   }
 
   async watch(report: (change: RecordChange<T>) => void): Promise<void> {
@@ -125,22 +150,23 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#followers.add(follower);
   }
 
+  caughtUp(): Promise<void> { return this.#reflector.caughtUp(CATCH_UP_MS); }
+
+  /** All records as they were last reported. */
+  mirrored(): Iterable<T> { return this.#shown.values(); }
+
   /** The record as it was last reported, by the object's key. */
   shown(key: string): T | undefined { return this.#shown.get(key); }
 
-  /** What was wrong before may be right now. */
-  lookAgain(): void { this.#settler.lookAgain(); }
+  /** What was wrong before may be right now; `namespace`: in there alone. */
+  lookAgain(namespace?: string): void { this.#settler.lookAgain(namespace); }
 
   report(): MirrorReport { return this.#reflector.report(); }
 
   /** Why this replica must not be relied on. */
   get problems(): readonly string[] {
     const { stale } = this.#reflector;
-    const [newer] = this.#tooNew;
-    return [
-      ...(stale === undefined ? [] : [`${this.#resource.plural}: ${stale}`]),
-      ...(newer ? [`${this.#resource.plural}: ${newer[0]} was written by a later version (format ${newer[1]})`] : []),
-    ];
+    return stale === undefined ? [] : [`${this.#resource.plural}: ${stale}`];
   }
 
   async stop(): Promise<void> {
@@ -150,9 +176,9 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
 
   #learn(key: string, reading: Reading<T> | undefined): void {
     if (reading?.kind === 'too-new') {
-      this.#tooNew.set(key, reading.format);
-      this.#outdated(`${this.#resource.plural}: ${key} was written by a later version (format ${reading.format})`);
-    } else this.#tooNew.delete(key);
+      this.#tooNew.add(key);
+      this.#outdated(`${this.#resource.plural}: ${key}`, `was written by a later version (format ${reading.format})`);
+    } else if (this.#tooNew.delete(key)) this.#outdated(`${this.#resource.plural}: ${key}`, undefined);
     this.#settler.consider(key, reading);
     const before = this.#shown.get(key);
     if (reading?.kind === 'record') {
@@ -168,14 +194,24 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     for (const follower of this.#followers) follower(change);
   }
 
+  #reading(object: unknown): Reading<T> { return this.#resource.read(object as ResourceObject); }
+
+  #versionOf(object: unknown): Version<Reading<T>> { return versionOf(object, (given) => this.#reading(given)); }
+
   #recordIn(object: unknown): readonly T[] {
-    const reading = this.#resource.read(object as ResourceObject);
+    const reading = this.#reading(object);
     return reading.kind === 'record' ? [reading.record] : [];
+  }
+
+  /** The record in what the API server answered; who follows hears of it first. */
+  #learnt(object: unknown): T | undefined {
+    this.#mirror.learn(this.#versionOf(object));
+    return this.#recordIn(object)[0];
   }
 
   /** What the API server answered to a write of ours. */
   #written(object: unknown): T {
-    const [record] = this.#recordIn(object);
+    const record = this.#learnt(object);
     if (!record) throw new Error(`the API server's ${this.#resource.kind} is not the one that was written; its schema may be an older one`);
     return record;
   }
@@ -185,19 +221,21 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return new RecordConflict(`${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} has moved on or is gone`);
   }
 
-  async #listed(query: ListQuery): Promise<unknown> {
+  async #listed(query: ListQuery, namespace?: string): Promise<unknown> {
     try {
-      return await this.#api.list(collectionPath(this.#resource.plural), query);
+      return await this.#api.list(collectionPath(this.#resource.plural, namespace), query);
     } catch (error) {
       throw asRefusal(error);
     }
   }
 
-  async #read(path: string): Promise<ResourceObject | undefined> {
+  async #read(place: Place): Promise<ResourceObject | undefined> {
+    const found = this.#mirror.read(keyOf(place));
     try {
-      return await this.#api.get(path) as ResourceObject;
+      const object = await this.#api.get(objectPath(this.#resource.plural, place)).catch(notFound);
+      found(object === undefined ? undefined : this.#versionOf(object));
+      return object as ResourceObject | undefined;
     } catch (error) {
-      if (isRefused(error, 404)) return undefined;
       throw asRefusal(error);
     }
   }

@@ -1,12 +1,36 @@
+import type { Grants } from '../contracts/grants.ts';
+
 /** What one object of a kind says. */
 export type Reading<T> =
-  /** `mended`: the object, where a condition on it still says that something is wrong. */
-  | { readonly kind: 'record'; readonly record: T; readonly mended?: ResourceObject }
+  /**
+   * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`: the object, where it has
+   * no seal of its own yet. `asked`: the record as somebody asks for it by hand, where that was not granted yet.
+   */
+  | { readonly kind: 'record'; readonly record: T; readonly asked?: Asked<T>; readonly mended?: ResourceObject; readonly unsealed?: Unsealed }
   /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
   | { readonly kind: 'unsettled'; readonly object: ResourceObject }
   | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
-  /** Written by a later version, which alone knows what it means. */
-  | { readonly kind: 'too-new'; readonly format: number };
+  /** Written by a later version of this installation, which alone knows what it means. */
+  | { readonly kind: 'too-new'; readonly format: number }
+  /** In a namespace of no team: somebody else's. */
+  | { readonly kind: 'ignored' };
+
+export interface Asked<T> {
+  readonly object: ResourceObject;
+  readonly record: T;
+}
+
+/** An object made by hand, with what is missing of it filled in; `record`: what that says, where it is to be granted first. */
+export interface Settled<T> extends Written {
+  readonly record?: Omit<T, 'revision'>;
+}
+
+/** An object that is to be written once more as it is, with a seal. */
+export interface Unsealed {
+  readonly object: ResourceObject;
+  /** ms since the epoch: not before. */
+  readonly due: number;
+}
 
 /** Why an object can't be used. */
 export interface Fault {
@@ -67,7 +91,9 @@ export interface Resource<T> {
   /** What else must be unique, as a selection; none may be there when one is made. */
   readonly unique?: (record: Omit<T, 'revision'>) => string;
   /** Fills in what is missing of an unsettled object. */
-  readonly settle?: (object: ResourceObject) => Written | Fault;
+  readonly settle?: (object: ResourceObject) => Settled<T> | Fault;
+  /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
+  readonly grants?: Grants<T>;
 }
 
 export interface Place {
@@ -90,6 +116,10 @@ export const readyOf = ({ status }: ResourceObject): Condition | undefined => st
 
 /** Where a condition says that an object can't be used, which can. */
 export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } => (readyOf(object)?.status === 'False' ? { mended: object } : {});
+
+/** An object of a later format than this version knows, which no daemon of this installation wrote. */
+export const laterFormat = (object: ResourceObject, format: number): Reading<never> =>
+  ({ kind: 'wrong', object, fault: { reason: 'LaterFormat', message: `it has the format ${format}, which this version does not know and no later version of this installation wrote` } });
 
 /** The object with our part of it exchanged; others' labels, annotations and finalizers stay. */
 export const overwritten = (object: ResourceObject, { labels, spec, resolved }: Written): object =>

@@ -7,32 +7,43 @@ import {
   DefinitionRefused, InstanceGone, LeaseLost, LogsGone, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
+import type { Volumes } from '../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import type { ApiClient, ApiServer } from './api-client.ts';
-import { isRefused, notFound } from './api-errors.ts';
+import { isAbsent, isRefused, notFound } from './api-errors.ts';
+import { DoubtedPods } from './doubted-pods.ts';
 import { Births } from './births.ts';
+import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
-import { endOf, InstanceMirror, recordOf } from './instance-mirror.ts';
+import { InstanceMirror } from './instance-mirror.ts';
+import { listPageOf } from './api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
 import { PodProbes } from './pod-probes.ts';
 import { PodRemoval } from './pod-removal.ts';
 import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
+import type { OutdatedReport } from './resource-records.ts';
+import type { Seals } from './seals.ts';
 import { placedProbes } from './probe-places.ts';
-import { type Rewriting, rewritten, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
+import { REQUEST_LABEL, requestLabel, type Rewriting, rewritten, sandboxPath, sandboxesPath, storedFrom, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 
 export interface KubernetesDriverDeps {
   readonly api: ApiServer;
   readonly streams: PodStreams;
   readonly pods: PodSettings;
+  /** What Pods may mount, looked at again at each launch: a definition may be older than the volume, or not a daemon's. */
+  readonly volumes: Volumes;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Told that a record of a later format is there: then this replica must lead nothing. */
-  readonly outdated: (why: string) => void;
+  /** Told of each record of a later version: while there is one this replica must lead nothing. */
+  readonly outdated: OutdatedReport;
+  readonly seals: Seals;
+  /** Whose a namespace is; undefined where it is no team's, and what is there somebody else's. */
+  readonly teamOf: (namespace: string) => string | undefined;
 }
 
 /** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
@@ -40,6 +51,9 @@ export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 /** Writes of one change, each at the revision that was read last. */
 const MOST_ATTEMPTS = 4;
+
+/** Records that one request can have claimed, with what others marked alike. */
+const MOST_OF_REQUEST = 4;
 
 /**
  * Runs instances as Pods: each has a `Sandbox` record of its own, which is written before its Pod and owns it. A claim is
@@ -52,6 +66,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #background: ApiClient;
   readonly #mirror: InstanceMirror;
   readonly #reflectors: InstanceReflectors;
+  readonly #doubted: DoubtedPods;
   readonly #births: Births;
   readonly #probes: PodProbes;
   readonly #removal: PodRemoval;
@@ -66,8 +81,11 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#background = deps.api.lane('background');
     this.#mirror = new InstanceMirror({
       report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
+      podGone: (uid) => { deps.streams.gone(uid); },
+      laterSandbox: (key, record) => { deps.outdated(`sandboxes: ${key}`, record && `was written by a later version (format ${record.laterFormat})`); },
     });
-    this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror, podGone: (uid) => { deps.streams.gone(uid); } });
+    this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror });
+    this.#doubted = new DoubtedPods({ ...deps, api: this.#background, mirror: this.#mirror });
     this.#births = new Births({ api: this.#background, calm: () => deps.api.calm('claims'), mirror: this.#mirror, pods: deps.pods });
     this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
     this.#removal = new PodRemoval({
@@ -88,6 +106,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
     this.#report = report;
+    this.#doubted.start();
     await this.#reflectors.start();
   }
 
@@ -99,19 +118,20 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     });
     const [homeless] = placedProbes(definition).homeless;
     if (homeless !== undefined) throw new DefinitionRefused(`spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs one for each container, and each has one already`);
-    if (definition.network === 'host') throw new DefinitionRefused('spec.network: "host" is for the embedded daemon; a Pod has a network of its own');
+    if (definition.network !== 'none') throw new DefinitionRefused(`spec.network: "${definition.network}" is for the embedded daemon; a Pod has a network of its own`);
   }
 
   expect(): void {}
 
   async launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord> {
     this.check(birth.definition);
+    await checkVolumes(birth, this.#deps.volumes);
     return await this.#births.bear(birth, () => { if (!permitted()) throw new LeaseLost('another replica launches'); });
   }
 
-  async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
+  async claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord> {
     const { stored, pod } = this.#seen(seen.id, seen.revision);
-    return await this.#rewrite({ ...seen, state: 'claimed', claim }, { ...stored, podUid: pod?.uid });
+    return await this.#rewrite({ ...seen, state: 'claimed', claim }, { ...stored, podUid: pod?.uid }, permitted);
   }
 
   async amend(id: InstanceId, { idleTimeoutMs }: { readonly idleTimeoutMs: number }, revision: Revision): Promise<InstanceRecord> {
@@ -127,19 +147,18 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#rewrite(stored.record, { ...stored, bumped: true });
   }
 
-  async retire(id: InstanceId, seen: Revision): Promise<void> {
+  /** Whatever the mirror shows, the API server decides: a mirror may be behind, or of a store that was replaced. */
+  async retire(id: InstanceId, seen: Revision, namespace: string): Promise<void> {
     const known = this.#mirror.sandbox(id);
-    if (!known) return;
-    if (known.record.claim) throw new RecordConflict('it is claimed');
-    const { namespace } = known.record.poolOwner;
+    if (known?.record.claim) throw new RecordConflict('it is claimed');
     try {
-      await this.#background.remove(sandboxPath(namespace, id), { uid: known.uid, resourceVersion: seen, propagationPolicy: 'Background' });
+      await this.#background.remove(sandboxPath(namespace, id), { ...(known ? { uid: known.uid } : {}), resourceVersion: seen, propagationPolicy: 'Background' });
     } catch (error) {
       if (isRefused(error, 409)) throw new RecordConflict('it was claimed, or changed', { cause: error });
-      if (!isRefused(error, 404)) throw error;
+      if (!isAbsent(error)) throw error;
     }
     const pod = this.#mirror.pod(id);
-    this.#mirror.dropSandbox(id, known.uid);
+    if (known) this.#mirror.dropSandbox(id, known.uid);
     if (pod) this.#removal.removeLater(pod);
   }
 
@@ -178,6 +197,12 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#idle.look(poolUid, namespace);
   }
 
+  async claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {
+    const found = await this.#soon.list(sandboxesPath(namespace), { labelSelector: `${REQUEST_LABEL}=${requestLabel(markKey)}`, limit: MOST_OF_REQUEST });
+    const stored = listPageOf(found).items.flatMap((object) => storedSandboxOf(object) ?? []);
+    return await Promise.all(stored.map((each) => this.#factOf(each)));
+  }
+
   async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return await this.#deps.streams.exec(await this.#joined(id, request.container), request, signal);
   }
@@ -205,6 +230,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#report = () => {};
+    this.#doubted.stop();
     await Promise.all([this.#reflectors.stop(), this.#deps.streams.stop()]);
   }
 
@@ -215,41 +241,51 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return { stored, pod: this.#mirror.pod(id) };
   }
 
-  async #rewrite(record: InstanceRecord, of: Rewriting): Promise<InstanceRecord> {
+  async #rewrite(record: InstanceRecord, of: Rewriting, permitted?: () => boolean): Promise<InstanceRecord> {
     try {
-      const stored = storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of)));
+      const stored = storedFrom(await this.#soon.replace(sandboxPath(record.poolOwner.namespace, record.id), rewritten(record, of), { permitted }));
       this.#mirror.putSandbox(stored, { quietly: true });
       return stored.record;
     } catch (error) {
-      if (isRefused(error, 409) || isRefused(error, 404)) throw new RecordConflict('the record moved, or is gone', { cause: error });
+      if (isRefused(error, 409) || isAbsent(error)) throw new RecordConflict('the record moved, or is gone', { cause: error });
       throw error;
     }
   }
 
   async #readIn(namespace: string, id: InstanceId): Promise<InstanceFact> {
+    const look = this.#mirror.look(namespace, id);
     const found = await this.#soon.get(sandboxPath(namespace, id)).catch(notFound);
-    if (found === undefined) {
-      const known = this.#mirror.sandbox(id);
-      if (known) this.#mirror.dropSandbox(id, known.uid);
-    }
-    return await this.#factOf(found === undefined ? { id, namespace } : storedFrom(found));
+    const stored = found === undefined ? undefined : storedFrom(found);
+    const pod = await this.#readPod(namespace, id);
+    look.foundPod(pod);
+    look.foundSandbox(stored);
+    if (stored && pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
+    return this.#found(id);
   }
 
-  /** The record as given, its Pod read uncached. What is found is kept. */
-  async #factOf(of: StoredSandbox | { readonly id: InstanceId; readonly namespace: string }): Promise<InstanceFact> {
-    const stored = 'record' in of ? of : undefined;
-    const { id, namespace } = 'record' in of ? { id: of.record.id, namespace: of.record.poolOwner.namespace } : of;
-    const before = this.#mirror.pod(id);
+  /** Of a record that was read: its Pod, uncached. */
+  async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
+    const { id, poolOwner: { namespace } } = stored.record;
+    const look = this.#mirror.look(namespace, id);
+    const pod = await this.#readPod(namespace, id);
+    look.foundPod(pod);
+    if (pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
+    return this.#found(id);
+  }
+
+  async #readPod(namespace: string, id: InstanceId): Promise<StoredPod | undefined> {
     const found = await this.#soon.get(podPath(namespace, podNameOf(id))).catch(notFound);
     const pod = found === undefined ? undefined : storedPodOf(found);
-    if (before && before.uid !== pod?.uid) this.#mirror.dropPod(before); // the watch will tell so too, later
     if (pod) this.#removal.hurry(pod);
-    const own = pod && (!stored || (pod.ownerUid === stored.uid && (stored.podUid === undefined || stored.podUid === pod.uid))) ? pod : undefined;
-    if (stored) this.#mirror.putSandbox(stored);
-    if (own) this.#mirror.putPod(own);
+    return pod;
+  }
+
+  /** What is known after a look: what the watch told meanwhile is newer than what was found. */
+  #found(id: InstanceId): InstanceFact {
+    const stored = this.#mirror.sandbox(id);
     // An unclaimed record may still get its Pod.
-    else if (stored?.record.claim || !stored || this.#mirror.isPodGone(id)) this.#mirror.foundNoPod(id);
-    return this.#mirror.fact(id) ?? { id, record: recordOf(stored, own && endOf(own)), vitals: own?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
+    if (!this.#mirror.pod(id) && (!stored || stored.record.claim || this.#mirror.isPodGone(id))) this.#mirror.foundNoPod(id);
+    return this.#mirror.fact(id) ?? { id, record: undefined, vitals: { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
   }
 
   /** The first end noted stands. */

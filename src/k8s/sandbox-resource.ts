@@ -4,6 +4,8 @@ import { idOfPodName, podNameOf, type InstanceId } from '../model/identifiers.ts
 import { END_REASONS, type Birth, type Claim, type End, type InstanceRecord } from '../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import { formatMark, isKeyed, parseMark } from '../model/request-mark.ts';
+import type { ResourceObject } from './resource.ts';
+import type { Seals } from './seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from './foreign-metadata.ts';
 
 /** The collection of one namespace, or of all. */
@@ -21,7 +23,7 @@ export const REQUEST_LABEL = 'sandpool.dev/request';
 /** The revision from which a record was moved without a change. */
 const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 
-/** Objects of a higher format were written by a later version: a replica that meets one keeps its hands off. */
+/** Objects of a higher format were written by a later version: a replica that meets one, under a seal, keeps its hands off. */
 export const FORMAT = 1;
 
 const name = z.string().max(63);
@@ -30,7 +32,7 @@ const names = { team: name, user: name };
 
 /** The spec of a `Sandbox`: one per instance, named like its Pod. Times are ISO 8601, durations milliseconds. */
 export const SandboxSpecSchema = z.object({
-  format: z.int().min(1),
+  format: z.int().min(1).max(FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
@@ -48,6 +50,8 @@ export const SandboxSpecSchema = z.object({
   /** Why it is ended, where that is another reason than that somebody deletes it: the end of its Pod alone says that. */
   end: z.object({ reason: z.enum(END_REASONS), exitCode: z.int().optional() }).optional(),
   claim: z.object({ ...names, claimedAt: z.iso.datetime(), idleTimeoutMs: z.int().min(0), maxLifetimeMs: z.int().min(0), mark: z.string().max(128).optional() }).optional(),
+  /** A later format has one: see Seals. By it this version knows what to keep its hands off. */
+  seal: word.optional(),
 });
 export type SandboxSpec = z.infer<typeof SandboxSpecSchema>;
 
@@ -61,10 +65,19 @@ export interface StoredSandbox {
   readonly foreign?: ForeignMetadata;
 }
 
-/** By which version an object was written; 0 where it doesn't say. */
-export const formatOf = (object: unknown): number => {
-  const { spec } = object as { readonly spec?: { readonly format?: unknown } };
-  return typeof spec?.format === 'number' ? spec.format : 0;
+/** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
+export interface LaterSandbox {
+  readonly key: string;
+  readonly id: InstanceId | undefined;
+  readonly uid: string;
+  readonly laterFormat: number;
+}
+
+/** Undefined where this version may read it, and where no daemon of this installation wrote it: then it is no record at all. */
+export const laterSandboxOf = (object: unknown, seals: Pick<Seals, 'judge'>): LaterSandbox | undefined => {
+  const { spec, metadata } = object as ResourceObject & { readonly spec?: { readonly format?: unknown; readonly seal?: string } };
+  if (typeof spec?.format !== 'number' || spec.format <= FORMAT || !['bound', 'unbound'].includes(seals.judge(object as ResourceObject, spec))) return undefined;
+  return { key: `${metadata.namespace ?? ''}/${metadata.name}`, id: idOfPodName(metadata.name), uid: metadata.uid, laterFormat: spec.format };
 };
 
 /** One owner's label value: names need not be fit for labels. */

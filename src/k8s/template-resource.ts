@@ -4,12 +4,12 @@ import { contentHash } from '../model/content-hash.ts';
 import { renderDefinition } from '../model/render-definition.ts';
 import { SandboxTemplateSchema, type InstanceDefinition, type SandboxTemplateDocument, type TemplateRecord, type TemplateSpec } from '../model/template.ts';
 import { keptOf, MOST_VERSIONS, versionOf } from '../model/template-versions.ts';
-import { API_VERSION, mendedOf, type Fault, type Resource, type ResourceObject } from './resource.ts';
+import { API_VERSION, laterFormat, mendedOf, type Fault, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from './sandbox-resource.ts';
 
 /** What a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a new version. */
 export const ResolvedTemplateSchema = z.object({
-  format: z.int().min(1),
+  format: z.int().min(1).max(FORMAT),
   version: z.string().regex(/^[0-9]{1,15}$/),
   createdAt: z.iso.datetime(),
   specHash: z.string().max(64),
@@ -29,7 +29,7 @@ export const templateResource = ({ check }: { readonly check: (definition: Insta
   read: (object) => {
     const { metadata, resolved: given } = object;
     const resolved = given as ResolvedTemplate | undefined;
-    if (resolved && resolved.format > FORMAT) return { kind: 'too-new', format: resolved.format };
+    if (resolved && resolved.format > FORMAT) return laterFormat(object, resolved.format);
     const document = documentOf(object, check);
     if ('reason' in document) return { kind: 'wrong', object, fault: document };
     if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'unsettled', object };

@@ -1,34 +1,67 @@
-import type { UsageRecords } from '../contracts/coordination.ts';
-import type { Records } from '../contracts/record-store.ts';
+import type { RecordedPart, TenantUsage, UsageRecords } from '../contracts/usage-records.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import type { QuotaResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
-import type { ApiClient } from './api-client.ts';
+import type { ApiClient, ListQuery } from './api-client.ts';
 import { listPageOf } from './api-objects.ts';
-import { OWNER_LABEL, ownerLabel, sandboxesPath, storedSandboxOf } from './sandbox-resource.ts';
+import type { ResourceRecords } from './resource-records.ts';
+import { OWNER_LABEL, ownerLabel, sandboxesPath, STATE_LABEL, storedSandboxOf } from './sandbox-resource.ts';
 
 const PAGE = 250;
+/** Of so many the records are listed tenant by tenant; of more all there are. */
+const MOST_APART = 64;
 
-/** What a tenant uses by the API server's records: claimed sandboxes by id; pools, and their replicas, by uid. */
-export const usageRecords = (api: ApiClient, pools: Records<PoolRecord>): UsageRecords => ({
-  of: async (tenant, resource) => (resource === 'sandboxes' ? await claimedBy(api, tenant) : await poolsOf(pools, tenant, resource)),
+/** Reads what tenants use by the API server's records: claimed sandboxes by id; pools, and their replicas, by uid. */
+export const usageRecords = (api: Pick<ApiClient, 'list'>, pools: Pick<ResourceRecords<PoolRecord>, 'list' | 'mirrored'>): UsageRecords => ({
+  of: async (tenants) => {
+    const usages = new Usages(tenants);
+    const read = tenants.length > MOST_APART
+      ? [readSandboxes(api, usages, sandboxesPath(), { labelSelector: `${STATE_LABEL}=claimed` }), readPools(pools, usages)]
+      : tenants.flatMap((tenant) => [
+        readSandboxes(api, usages, sandboxesPath(tenant.namespace), { labelSelector: `${OWNER_LABEL}=${ownerLabel(tenant)}` }),
+        readPools(pools, usages, tenant.namespace),
+      ]);
+    await Promise.all(read);
+    return usages.found;
+  },
+  tenants: () => new Map([...pools.mirrored()].map(({ owner }) => [tenantKey(owner), owner])).values(),
 });
 
-const claimedBy = async (api: ApiClient, tenant: Tenant): Promise<ReadonlyMap<string, number>> => {
-  const parts = new Map<string, number>();
-  for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-    const page = listPageOf(await api.list(sandboxesPath(tenant.namespace),
-      { labelSelector: `${OWNER_LABEL}=${ownerLabel(tenant)}`, limit: PAGE, ...(next === undefined ? {} : { continue: next }) }));
-    for (const object of page.items) {
-      const record = storedSandboxOf(object)?.record;
-      if (record?.claim && tenantKey(record.claim.owner) === tenantKey(tenant)) parts.set(record.id, 1);
-    }
-    next = page.next;
+/** What is found of those who are asked for; a record that is read twice counts once. */
+class Usages {
+  readonly #parts: ReadonlyMap<string, Record<QuotaResource, Map<string, RecordedPart>>>;
+
+  constructor(tenants: readonly Tenant[]) {
+    this.#parts = new Map(tenants.map((tenant) => [tenantKey(tenant), { sandboxes: new Map(), pools: new Map(), replicas: new Map() }]));
   }
-  return parts;
+
+  add(owner: Tenant, resource: QuotaResource, part: RecordedPart): void { this.#parts.get(tenantKey(owner))?.[resource].set(part.name, part); }
+
+  get found(): ReadonlyMap<string, TenantUsage> {
+    return new Map([...this.#parts].map(([key, { sandboxes, pools, replicas }]) =>
+      [key, { sandboxes: [...sandboxes.values()], pools: [...pools.values()], replicas: [...replicas.values()] }]));
+  }
+}
+
+const readSandboxes = async (api: Pick<ApiClient, 'list'>, usages: Usages, path: string, selection: ListQuery): Promise<void> => {
+  const read = (next?: string): Promise<unknown> => api.list(path, { ...selection, limit: PAGE, ...(next === undefined ? {} : { continue: next }) });
+  for (let reading = read(); ;) {
+    const { items, next } = listPageOf(await reading);
+    if (next !== undefined) {
+      reading = read(next); // on its way while this one is taken in
+      reading.catch(() => undefined); // heard of in its turn
+    }
+    for (const object of items) {
+      const record = storedSandboxOf(object)?.record;
+      if (record?.claim) usages.add(record.claim.owner, 'sandboxes', { name: record.id, amount: 1 });
+    }
+    if (next === undefined) return;
+  }
 };
 
-const poolsOf = async (pools: Records<PoolRecord>, tenant: Tenant, resource: Exclude<QuotaResource, 'sandboxes'>): Promise<ReadonlyMap<string, number>> => {
-  const own = (await pools.list()).filter(({ owner }) => tenantKey(owner) === tenantKey(tenant));
-  return new Map(own.map(({ uid, replicas }) => [uid, resource === 'pools' ? 1 : replicas]));
+const readPools = async (pools: Pick<ResourceRecords<PoolRecord>, 'list'>, usages: Usages, namespace?: string): Promise<void> => {
+  for (const { uid, owner, replicas, revision } of await pools.list(namespace)) {
+    usages.add(owner, 'pools', { name: uid, amount: 1, revision });
+    usages.add(owner, 'replicas', { name: uid, amount: replicas, revision });
+  }
 };

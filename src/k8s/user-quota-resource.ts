@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { HIGHEST_LIMIT, type UserQuota } from '../model/quota.ts';
-import type { Resource } from './resource.ts';
+import { laterFormat, mendedOf, type Resource } from './resource.ts';
 import { FORMAT } from './sandbox-resource.ts';
 
 const limit = (most: number) => z.int().min(0).max(most).optional();
 
 /** The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the configuration says. */
 export const UserQuotaSpecSchema = z.object({
-  format: z.int().min(1).optional(),
+  format: z.int().min(1).max(FORMAT).optional(),
   team: z.string(),
   user: z.string(),
   sandboxes: limit(HIGHEST_LIMIT.sandboxes),
@@ -16,7 +16,8 @@ export const UserQuotaSpecSchema = z.object({
 });
 type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
 
-export const userQuotaResource: Resource<UserQuota> = {
+/** Made by hand as well as by daemons: whoever may write these says what users may have. */
+export const userQuotaResource = ({ teamOf }: { readonly teamOf: (namespace: string) => string | undefined }): Resource<UserQuota> => ({
   kind: 'UserQuota',
   plural: 'userquotas',
   place: ({ namespace, team, user }) => ({ namespace, name: `${team}.${user}` }),
@@ -25,10 +26,12 @@ export const userQuotaResource: Resource<UserQuota> = {
     return { namespace, name: `${team}.${user}` };
   },
   write: ({ team, user, limits }) => ({ spec: { format: FORMAT, team, user, ...limits } satisfies UserQuotaSpec }),
-  read: ({ metadata, spec: given }) => {
+  read: (object) => {
+    const { metadata, spec: given } = object;
+    if (teamOf(metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
     const { format = FORMAT, team, user, sandboxes, pools, replicas } = given as UserQuotaSpec;
-    if (format > FORMAT) return { kind: 'too-new', format };
+    if (format > FORMAT) return laterFormat(object, format);
     const limits = { ...(sandboxes === undefined ? {} : { sandboxes }), ...(pools === undefined ? {} : { pools }), ...(replicas === undefined ? {} : { replicas }) };
-    return { kind: 'record', record: { namespace: metadata.namespace ?? '', team, user, limits, revision: metadata.resourceVersion } };
+    return { kind: 'record', record: { namespace: metadata.namespace ?? '', team, user, limits, revision: metadata.resourceVersion }, ...mendedOf(object) };
   },
-};
+});

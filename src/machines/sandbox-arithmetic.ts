@@ -7,6 +7,12 @@ export const RETRY_MS = 1_000;
 /** How long what is the leader's to do is left to it, before it is looked at again who leads. */
 export const LEADER_MS = 5_000;
 
+/**
+ * How long what was told to end may take after it should have ended by force, before it is looked at: whoever runs it says so
+ * when it has, and a look costs. Longer than the driver leaves it before it ends it for good.
+ */
+export const OVERRUN_MS = 6_000;
+
 /** How long a launch may stay unanswered before it is repeated under the same id. */
 export const LAUNCH_MS = 15_000;
 

@@ -29,6 +29,8 @@ export type SandboxEvent =
   | { readonly type: 'EXPIRED'; readonly reason: EndReason; readonly now: number }
   /** Not expired: something happened in it at that moment, perhaps seen by another replica. */
   | { readonly type: 'STILL_ACTIVE'; readonly activeAt: number; readonly now: number }
+  /** This replica leads now, and knows all that was written before it did. */
+  | { readonly type: 'LEADING'; readonly now: number }
   /** The intent was another replica's to carry out: this one doesn't lead. */
   | { readonly type: 'NOT_LEADING'; readonly now: number }
   | { readonly type: 'WORK_BEGAN'; readonly now: number }
@@ -42,12 +44,12 @@ export type SandboxIntent =
   | { readonly type: 'launch'; readonly birth: Birth }
   | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
   /** `asked`: a request of this replica waits for it; else it is the leader's to carry out. */
-  | { readonly type: 'retire'; readonly seen: Revision; readonly asked: boolean }
+  | { readonly type: 'retire'; readonly seen: Revision; readonly namespace: string; readonly asked: boolean }
   | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
   /** Answered by EXPIRED or STILL_ACTIVE. */
   | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
-  /** An uncached look; answered by FACT. */
-  | { readonly type: 'look' }
+  /** An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's to carry out. */
+  | { readonly type: 'look'; readonly patient?: true }
   /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
   | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'deferred'; readonly reason: string };
@@ -66,6 +68,10 @@ export interface SandboxContext {
   readonly unready?: string;
   /** While it starts: nowhere is place for it. */
   readonly unplaced?: boolean;
+  /** While it starts: only its record is there. */
+  readonly unlaunched?: boolean;
+  /** It is told to end, and is ended by force at that moment. */
+  readonly endsBy?: number;
   /** A claim under way, when its request gives up, and whether it was written a second time. */
   readonly claiming: { readonly claim: Claim; readonly until: number; readonly repeated: boolean } | undefined;
   readonly activeAt: number;

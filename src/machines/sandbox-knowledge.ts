@@ -28,12 +28,15 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode, ...(vitals.removed ? { removed: true as const } : {}) } : undefined);
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
+  const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
   const since = 'since' in vitals ? { since: vitals.since } : {};
   const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: vitals.reason } : {};
   const isUnplaced = vitals.kind === 'starting' && vitals.unplaced === true;
   const unplaced = isUnplaced || context.unplaced ? { unplaced: isUnplaced } : {};
+  const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
+  const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
   const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
-  return { record, gone, startedAt, availableAt, forgotten, ...since, ...unready, ...unplaced, ...(record?.end ? { end: record.end } : {}) };
+  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...unplaced, ...unlaunched, ...(record?.end ? { end: record.end } : {}) };
 };
 
 /** Of two records of one instance the one that is further on; the one shown last among equals. */

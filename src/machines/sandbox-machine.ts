@@ -78,7 +78,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
             },
           },
           on: {
-            LAUNCHED: { target: 'booting', actions: 'keepRecord' },
+            LAUNCHED: { target: 'booting', actions: ['keepRecord', 'noteLaunched'] },
             LAUNCH_REFUSED: { target: '.refused', actions: ['startFailed', 'reportFailed'] },
             LAUNCH_DEFERRED: { target: '.refused', actions: ['noteEnd', 'reportDeferred'] },
             RETIRE: { actions: 'noteEnd' },
@@ -96,10 +96,15 @@ export const sandboxMachine = sandboxSetup.createMachine({
           ],
           on: {
             FACT: [
-              { guard: 'recordGone', target: '#sandbox.stopping.looking', actions: ['learn', 'died'] },
+              { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord', 'died'] },
               { actions: 'learn' },
             ],
-            DEADLINE: { guard: 'due', target: '#sandbox.stopping', actions: ['startTimedOut', 'reportFailed'] },
+            // Whoever wrote its record does not launch it any more, which is no failed start.
+            LEADING: { guard: 'unlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
+            DEADLINE: [
+              { guard: 'dueUnlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
+              { guard: 'due', target: '#sandbox.stopping', actions: ['startTimedOut', 'reportFailed'] },
+            ],
             RETIRE: { target: '#sandbox.stopping', actions: 'noteEnd' },
             END: { target: '#sandbox.stopping', actions: 'noteEnd' },
           },
@@ -121,7 +126,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
         DEADLINE: { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
         FACT: [
           // No record means dead, never free.
-          { guard: 'recordGone', target: 'stopping.looking', actions: ['learn', 'died'] },
+          { guard: 'recordGone', target: 'stopping.waiting', actions: ['learn', 'dropRecord', 'died'] },
           { actions: 'learn' },
         ],
       },
@@ -258,9 +263,21 @@ export const sandboxMachine = sandboxSetup.createMachine({
             DEADLINE: { guard: 'due', target: 'looking', reenter: true },
           },
         },
+        /** What lives, and was only not needed, is as if nothing were: whoever decided that decides anew. */
         unretired: {
           entry: 'awaitRetry',
-          on: { DEADLINE: { guard: 'due', target: 'judging' }, CLAIMED: { target: 'judging', actions: 'keepRecord' } },
+          on: {
+            FACT: [
+              { guard: 'recordGone', target: 'waiting', actions: ['learn', 'dropRecord'] },
+              { guard: 'shownClaimed', target: 'judging', actions: 'learn' },
+              { actions: 'learn' },
+            ],
+            CLAIMED: { target: 'judging', actions: 'keepRecord' },
+            DEADLINE: [
+              { guard: 'dueSpared', target: '#sandbox.arriving', actions: 'spare' },
+              { guard: 'due', target: 'judging' },
+            ],
+          },
         },
         /** Claimed: the end is noted durably first, and holds whatever fails after it. */
         releasing: {
@@ -277,13 +294,14 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: 'awaitRetry',
           on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
         },
-        /** Until nothing of it runs any more. */
+        /** Until nothing of it runs any more, which comes as a fact; who leads looks only where none comes in time. */
         waiting: {
-          entry: 'awaitRetry',
+          entry: 'awaitGone',
           always: { guard: 'gone', target: 'closing' },
           on: {
-            FACT: { actions: 'learn' },
-            DEADLINE: { guard: 'due', actions: ['look', 'awaitRetry'] },
+            FACT: { actions: ['learn', 'awaitGone'] },
+            DEADLINE: { guard: 'due', actions: ['lookPatiently', 'awaitGone'] },
+            NOT_LEADING: { actions: 'awaitGone' },
           },
         },
         /** The leader's to carry out: what it did comes as a fact. */

@@ -1,6 +1,6 @@
 import { assign, emit, setup } from 'xstate';
 import { expiryOf } from '../model/claim-rules.ts';
-import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, LEADER_MS, OVERRUN_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
 import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, proven } from './sandbox-knowledge.ts';
 
@@ -31,10 +31,19 @@ export const sandboxSetup = setup({
     diedYoung: ({ context }) => context.gone !== undefined && context.deadline !== undefined,
     neverBorn: ({ context, event }) => event.type === 'FACT' && event.fact.record === undefined && context.record === undefined,
     recordGone: ({ event }) => event.type === 'FACT' && event.fact.record === undefined,
+    unlaunched: ({ context }) => context.unlaunched === true,
+    dueUnlaunched: ({ context, event }) => context.unlaunched === true && event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
     shownAvailable: ({ event }) => event.type === 'FACT' && event.fact.record !== undefined && event.fact.vitals.kind === 'available',
     shownClaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.claim !== undefined,
     shownUnclaimed: ({ event }) => event.type === 'FACT' && event.fact.record?.state === 'idle',
     due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
+    /** It was only not needed, and lives, or may yet start. */
+    dueSpared: ({ context, event }) => {
+      const { deadline, asked, gone, end, startedAt, record } = context;
+      if (event.type !== 'DEADLINE' || deadline === undefined || event.now < deadline) return false;
+      if (asked || gone || record?.state !== 'idle' || end?.reason !== 'retired') return false;
+      return startedAt !== undefined || event.now < record.createdAt + record.startupTimeoutMs;
+    },
     forgottenAndGone: ({ context }) => context.gone !== undefined && (context.forgotten || context.record === undefined),
     expired: ({ context, event }) => {
       const claim = context.record?.claim;
@@ -48,6 +57,8 @@ export const sandboxSetup = setup({
   actions: {
     learn: assign(({ context, event }) => event.type === 'FACT' ? learned(context, event) : {}),
     keepRecord: assign(({ context, event }) => 'record' in event ? { record: further(context.record, event.record), birth: undefined } : {}),
+    /** The driver's word: the process is under way too. */
+    noteLaunched: assign(({ context }) => (context.unlaunched ? { unlaunched: false } : {})),
     dropRecord: assign({ record: undefined, birth: undefined }),
     dropBirth: assign({ birth: undefined }),
     beginClaim: assign(({ event }) => event.type === 'CLAIM'
@@ -66,6 +77,10 @@ export const sandboxSetup = setup({
     }),
     awaitRetry: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + RETRY_MS })),
     awaitLeader: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LEADER_MS })),
+    awaitGone: assign(({ context, event }) => {
+      const now = 'now' in event ? event.now : context.activeAt;
+      return { deadline: Math.max(now + LEADER_MS, (context.endsBy ?? 0) + OVERRUN_MS) };
+    }),
     awaitRequest: assign(({ context }) => context.claiming
       ? { claiming: { ...context.claiming, repeated: true }, deadline: context.claiming.until } : {}),
     awaitRepeat: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + CLAIM_REPEAT_MS })),
@@ -85,6 +100,8 @@ export const sandboxSetup = setup({
       ...(mayNoteEnd(context, event) ? { end: endOf(context, event) } : {}),
     })),
     forgetEnd: assign({ end: undefined }),
+    /** It goes on as one that was found at this moment. */
+    spare: assign(({ event }) => ({ end: undefined, ...('now' in event ? { activeAt: event.now } : {}) })),
     startTimedOut: assign(({ context }) => context.end ? {} : { end: { reason: 'start-timeout' as const, exitCode: null } }),
     startFailed: assign(({ context }) => context.end ? {} : { end: { reason: 'start-failed' as const, exitCode: null } }),
     died: assign(({ context }) => {
@@ -94,13 +111,17 @@ export const sandboxSetup = setup({
     }),
     launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
     claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record) })),
-    retire: emit(({ context }): SandboxIntent => ({ type: 'retire', seen: proven(context.record).revision, asked: context.asked })),
+    retire: emit(({ context }): SandboxIntent => {
+      const { revision, poolOwner: { namespace } } = proven(context.record);
+      return { type: 'retire', seen: revision, namespace, asked: context.asked };
+    }),
     release: emit(({ context }): SandboxIntent => ({ type: 'release', end: context.end ?? { reason: 'lost', exitCode: null }, asked: context.asked })),
     confirmExpiry: emit(({ context }): SandboxIntent => {
       const claim = proven(context.record?.claim);
       return { type: 'confirm-expiry', claim, reason: proven(expiryOf(claim, context.activeAt, context.working)).reason };
     }),
     look: emit({ type: 'look' } as SandboxIntent),
+    lookPatiently: emit({ type: 'look', patient: true } as SandboxIntent),
     close: emit(({ context }): SandboxIntent => {
       const finished = finishedOf(context, context.record);
       return { type: 'close', ...(finished ? { finished } : {}) };

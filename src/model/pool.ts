@@ -51,6 +51,8 @@ export interface PoolRecord {
   /** Of whose members it is one: the env says what it is, and the owner of the pool's own nothing but `replicas`. */
   readonly env?: { readonly uid: string; readonly name: string };
   readonly replicas: number;
+  /** What the owner asks for by hand instead of `replicas`, for as long as that is not granted. */
+  readonly requested?: number;
   /** Absent: none was carried out. */
   readonly decided?: CarriedDecision;
   /** Bounds of `replicas`, for whoever scales it. */

@@ -65,12 +65,18 @@ export interface Birth {
   readonly definition: InstanceDefinition;
 }
 
-/** What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it has noted that. */
+/**
+ * What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it has noted that. `endsBy`: it
+ * is told to end, and is ended by force at that moment (ms since the epoch).
+ */
 export type Vitals =
-  /** `reason`: why it is not ready yet, as far as is known; `unplaced`: nowhere is place for it. */
-  | { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly since?: number }
+  /**
+   * `reason`: why it is not ready yet, as far as is known. `unplaced`: nowhere is place for it. `unlaunched`: only its record
+   * is there; whoever wrote that is about to start the process, or died before.
+   */
+  | { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly unlaunched?: true; readonly since?: number; readonly endsBy?: number }
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
-  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly since?: number }
+  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly since?: number; readonly endsBy?: number }
   /** Gone for certain: nothing of it runs any more. `removed`: somebody took it away; it did not end by itself. */
   | { readonly kind: 'gone'; readonly exitCode: number | null; readonly reason: string; readonly removed?: true };
 
@@ -79,6 +85,8 @@ export interface InstanceFact {
   readonly id: InstanceId;
   readonly record: InstanceRecord | undefined;
   readonly vitals: Vitals;
+  /** The store is another one than before, perhaps an older copy: what was known of the instance counts no more. */
+  readonly afresh?: true;
 }
 
 /** A finished sandbox (one that was claimed), as history keeps it. */

@@ -62,6 +62,7 @@ const MOST_LOOKED_UP = 256;
 /** Removed ones, of which a late word may still come. */
 const MOST_REMOVED = 10_000;
 const MOST_REMOVALS = 4;
+const LOOK_AGAIN_MS = 1_000;
 
 export interface ApiKeyMirrorDeps {
   readonly apiKeys: Records<ApiKeyRecord>;
@@ -87,6 +88,8 @@ export class ApiKeyMirror {
   readonly #removed = new RecentSet(MOST_REMOVED);
   readonly #reads: SharedReads<ApiKeyRecord>;
   #lookingUp = 0;
+  #looksForRevoked = false;
+  #looksAgain = false;
 
   constructor({ apiKeys, clock, revocations }: ApiKeyMirrorDeps) {
     this.#store = apiKeys;
@@ -97,7 +100,7 @@ export class ApiKeyMirror {
   }
 
   async start(): Promise<void> {
-    this.#revocations.followRevoked((keyId) => { this.#forget(keyId); });
+    this.#revocations.followRevoked((keyId) => { this.#forget(keyId); }, () => { void this.#lookForRevoked(); });
     await this.#store.watch(({ kind, record }) => {
       if (kind === 'put') this.#add(record);
       else this.#forget(record.keyId);
@@ -217,6 +220,25 @@ export class ApiKeyMirror {
       this.#forget(record.keyId);
       await this.#removeStanding(record);
     }
+  }
+
+  /** Forgets the keys that the store has no more, where nobody may have told of them. Never rejects. */
+  async #lookForRevoked(): Promise<void> {
+    if (this.#looksForRevoked) {
+      this.#looksAgain = true;
+      return;
+    }
+    this.#looksForRevoked = true;
+    this.#looksAgain = false;
+    const known = [...this.#byId.keys()];
+    try {
+      const standing = new Set((await this.#store.list()).map(({ keyId }) => keyId));
+      for (const keyId of known) if (!standing.has(keyId) && !await this.#store.get(keyId)) this.#forget(keyId);
+    } catch {
+      this.#looksAgain = true;
+    }
+    this.#looksForRevoked = false;
+    if (this.#looksAgain) this.#clock.at(this.#clock.now() + LOOK_AGAIN_MS, () => { void this.#lookForRevoked(); });
   }
 
   #forget(keyId: string): void {

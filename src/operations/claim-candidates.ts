@@ -1,5 +1,6 @@
 import type { Supervisor } from '../actors/supervisor.ts';
-import type { EndOfWaiting, Offer, PlaceInLine } from '../actors/waiting-lines.ts';
+import type { HeldInstance } from '../actors/held-instance.ts';
+import type { EndOfWaiting, PlaceInLine } from '../actors/waiting-lines.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Claims, WaitedPool, WaitingPlace } from '../contracts/coordination.ts';
 import { poolBeingDeleted, unavailable } from '../model/refusals.ts';
@@ -15,8 +16,9 @@ export interface ClaimCandidatesDeps {
 /** How long a claim may take that does not wait, and that has something to try for. Milliseconds. */
 const DEADLINE_MS = 5_000;
 
-/** An instance to try for: `until` then, at `place` in the order of those who wait. */
-export interface Candidate extends Offer {
+/** An instance to try for: `until` then, at `place` in the order of those who wait. Whoever is given it declares `instance` with `using`. */
+export interface Candidate {
+  readonly instance: HeldInstance;
   readonly place: WaitingPlace | undefined;
   readonly until: number;
 }
@@ -54,8 +56,8 @@ export class ClaimCandidates {
   async next(): Promise<Candidate | undefined> {
     const { waitMs } = this.#of;
     if (!this.#line) {
-      const offer = this.#refused ? undefined : await this.#atOnce();
-      if (offer || waitMs === 0) return offer && this.#candidate(offer);
+      const instance = this.#refused ? undefined : await this.#atOnce();
+      if (instance || waitMs === 0) return instance && this.#candidate(instance);
       await this.#join();
     }
     if (this.#over) return undefined;
@@ -69,11 +71,10 @@ export class ClaimCandidates {
     return last && this.#candidate(last);
   }
 
-  /** It was not the claim's turn. */
-  notItsTurn({ id }: Candidate): void {
+  /** It was not the claim's turn. To be called before the instance is released. */
+  notItsTurn(): void {
     this.#refused = true;
     this.#line?.pause();
-    this.#deps.supervisor.idle.putBack(id);
   }
 
   close(): void {
@@ -84,25 +85,25 @@ export class ClaimCandidates {
     if (this.#place) coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
   }
 
-  #candidate(offer: Offer): Candidate {
-    const { clock, supervisor } = this.#deps;
+  #candidate(instance: HeldInstance): Candidate {
+    const { clock } = this.#deps;
     if (this.#of.signal?.aborted) {
-      supervisor.idle.putBack(offer.id);
+      instance[Symbol.dispose]();
       throw this.#refusalOf('gone');
     }
-    return { ...offer, place: this.#place, until: (this.#of.waitMs === 0 ? this.#began : clock.now()) + DEADLINE_MS };
+    return { instance, place: this.#place, until: (this.#of.waitMs === 0 ? this.#began : clock.now()) + DEADLINE_MS };
   }
 
-  async #atOnce(): Promise<Offer | undefined> {
+  async #atOnce(): Promise<HeldInstance | undefined> {
     const { supervisor: { idle }, clock } = this.#deps;
     const { pool, waitMs } = this.#of;
-    if (waitMs > 0) return idle.take(pool.uid);
+    if (waitMs > 0) return idle.acquire(pool.uid);
     const until = this.#began + DEADLINE_MS;
     for (;;) {
-      const offer = idle.take(pool.uid) ?? await idle.find(pool.uid, pool.owner.namespace);
-      if (offer) return offer;
+      const instance = idle.acquire(pool.uid) ?? await idle.find(pool.uid, pool.owner.namespace);
+      if (instance) return instance;
       // One that another claim holds and does not get was idle all the while.
-      if (clock.now() >= until || !await idle.untilPutBack(pool.uid, until)) return undefined;
+      if (clock.now() >= until || !await idle.untilReleased(pool.uid, until)) return undefined;
     }
   }
 
@@ -119,7 +120,7 @@ export class ClaimCandidates {
 
   /** What its line was told of the pool's end, one that tried for an instance meanwhile has not heard. */
   #requirePool(): void {
-    if (this.#deps.supervisor.pools.get(this.#of.pool.uid)?.record.deleting !== false) throw this.#refusalOf('deleted');
+    if (this.#deps.supervisor.pools.recordOf(this.#of.pool.uid)?.deleting !== false) throw this.#refusalOf('deleted');
   }
 
   #refusalOf(why: Exclude<EndOfWaiting, 'over'>): unknown {

@@ -4,7 +4,9 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import { RequestNotNew, type Coordination } from '../contracts/coordination.ts';
 import type { Metrics } from '../contracts/metrics.ts';
+import type { HeldInstance } from '../actors/held-instance.ts';
 import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
+import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
 import { sameClaim } from '../model/claim-rules.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
 import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
@@ -77,50 +79,64 @@ const findEarlier = async (deps: ClaimSandboxDeps, opening: Opening, instance: I
   return found;
 };
 
+/** `instance`: see claimedUnder. `isUnsure`: the mirror alone does not tell. */
+interface EarlierRequest { readonly instance: InstanceId | undefined; readonly isUnsure: boolean }
+
+/** What an earlier request claimed that only the admission showed to be possible. */
+const lookForEarlier = async (deps: ClaimSandboxDeps, { request, owner, instance, isUnsure }: EarlierRequest & { readonly request: ClaimRequest; readonly owner: Tenant }): Promise<SandboxView | undefined> => {
+  const mark = request.opening?.mark ?? request.mark;
+  if (!mark) return undefined;
+  if (isUnsure) await deps.supervisor.freshenClaimsUnder(mark.key, owner.namespace);
+  return request.opening ? await findEarlier(deps, request.opening, instance, owner) : await claimedUnder(deps)(owner, mark, instance);
+};
+
 const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['claimSandbox'] => async (caller, request, signal) => {
   const { supervisor, coordination, clock } = deps;
   const step = claimSteps(deps.metrics, request.step);
   const pool = await claimablePool(supervisor, caller, request.poolName);
   const demand = pool.record.env && deps.demand; // nobody sizes others
   const candidates = new ClaimCandidates({ ...deps, seats }, { pool: pool.record, waitMs: request.waitMs ?? 0, signal, waits: () => { demand?.waits(pool.record.uid, caller.keyId); } });
-  const mark = request.opening?.mark ?? request.mark ?? unkeyedMark(randomUUID());
+  const attempt = randomUUID();
+  const mark = request.opening?.mark ?? request.mark ?? unkeyedMark(attempt);
   const next = (): Promise<Candidate | undefined> => step(() => (candidates.waits ? 'wait' : 'find'), () => candidates.next());
-  /** The seat of an instance that was lost to us. */
+  /** An instance that was lost to us, and whose reservation we have. */
   let left: InstanceId | undefined;
+  let looked = false;
   try {
     for (let candidate = await next(); candidate; candidate = await next()) {
-      if (!isInstanceId(candidate.id)) {
-        supervisor.send(candidate.id, { type: 'RETIRE', now: clock.now() });
+      using instance = candidate.instance;
+      if (!isInstanceId(instance.id)) {
+        supervisor.send(instance.id, { type: 'RETIRE', now: clock.now() });
         throw sandboxUuidFailed();
       }
       const from = left;
       left = undefined; // withdrawn in the same step, or settled later
-      const admission = await step('admit', () => admit(deps, pool.record, { candidate, from, request }));
-      if (admission === 'not-its-turn') candidates.notItsTurn(candidate);
+      const askedAt = clock.now();
+      const admission = await step('admit', () => admit(deps, pool.record, { candidate, attempt, from, looked, request }));
+      if (admission === 'not-its-turn') candidates.notItsTurn();
       if (typeof admission === 'object') {
-        supervisor.idle.putBack(candidate.id);
-        const found = request.opening && await findEarlier(deps, request.opening, admission.instance, caller);
+        const found = await lookForEarlier(deps, { request, owner: caller, ...admission });
         if (found) return found;
+        looked ||= admission.isUnsure;
       }
       if (admission !== 'admitted') continue;
       if (signal?.aborted) {
-        await coordination.withdraw(pool.record.owner, 'sandboxes', candidate.id).catch(() => undefined); // then it is settled
-        supervisor.idle.putBack(candidate.id);
+        await coordination.withdraw(pool.record.owner, 'sandboxes', instance.id, attempt).catch(() => undefined); // then it is settled
         throw signal.reason;
       }
       const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
-      const claim = { owner: pool.record.owner, claimedAt: clock.now(), idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
-      const end = await step('write', () => attempt(deps, { id: candidate.id, claim, until: candidate.until }));
+      const claim = { owner: pool.record.owner, claimedAt: askedAt, idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
+      const end = await step('write', () => tryToClaim(deps, { instance, attempt, claim, until: candidate.until }));
       if (end.kind === 'claimed') {
         demand?.served(pool.record.uid, caller.keyId);
         return end.view;
       }
-      left = end.seat;
+      left = end.left;
       if (clock.now() >= candidate.until) throw unavailable('the pool could not be claimed from in time; try again');
     }
   } finally {
     candidates.close();
-    if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left).catch(() => undefined);
+    if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left, attempt).catch(() => undefined);
   }
   demand?.refused(pool.record.uid, caller.keyId);
   throw noIdleInstance(supervisor.pools.get(pool.record.uid)?.counts ?? pool.counts);
@@ -131,6 +147,7 @@ const claimablePool = async (supervisor: Supervisor, caller: Caller, name: strin
   if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined) await supervisor.pools.lookUp(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+  if (!pool && supervisor.pools.isUnhosted(caller.namespace, name)) throw unavailable('the pool can not be used now; try again');
   if (!pool) throw supervisor.pools.index.existsAnywhere(name) ? poolNotOwned() : poolToClaimNotFound(poolsOf(supervisor, caller));
   if (!sameTenant(pool.record.owner, caller)) throw poolNotOwned();
   if (pool.record.deleting !== false) throw poolBeingDeleted();
@@ -145,74 +162,102 @@ const poolsOf = (supervisor: Supervisor, caller: Caller) =>
     return [{ name, namespace, idle: pool.counts.idle, running: pool.counts.running, starting: pool.counts.starting }];
   });
 
-interface Admitted { readonly candidate: Candidate; readonly from: InstanceId | undefined; readonly request: ClaimRequest }
+interface Admitted { readonly candidate: Candidate; readonly attempt: string; readonly from: InstanceId | undefined; readonly looked: boolean; readonly request: ClaimRequest }
 
 /**
- * The request, its turn and its seat, in one step before the claim; the instance goes back where it is refused. An object: the request is
- * open now, and what its former owner did with an instance is to be looked at first. `from`: the seat of one that is given up.
+ * Asks for the request, its turn and its reservation, in one step before the claim. Returns an object
+ * where the request is open now, and what its former owner did with an instance is to be looked at
+ * first. `from`: an instance whose reservation is given up.
  */
-const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, from, request }: Admitted): Promise<'admitted' | 'not-its-turn' | { readonly instance: InstanceId | undefined }> => {
-  const { coordination, supervisor, clock, quotaLimits } = deps;
-  const { id, idle, place } = candidate;
+const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, attempt, from, looked, request }: Admitted): Promise<'admitted' | 'not-its-turn' | EarlierRequest> => {
+  const { coordination, clock, quotaLimits } = deps;
+  const { instance: { id, idle }, place } = candidate;
   const limit = quotaLimits.of(pool.owner).sandboxes;
   const since = clock.now();
   const opening = request.opening?.isOpen ? undefined : request.opening;
-  let decided = false;
-  try {
-    opening?.mayOpen();
-    const admission = await coordination.admitClaim({ pool, instance: id, limit, idle, place, from, request: request.opening?.mark ?? request.mark, open: opening?.owner });
-    if (typeof admission === 'object') {
-      const instance = opening?.took(admission.opened);
-      decided = true;
-      return { instance };
-    }
-    if (admission === 'full') throw sandboxQuotaExceeded(limit);
-    if (admission === 'admitted') await requireReserved(deps, { tenant: pool.owner, name: id, resources: ['sandboxes'], since });
-    decided = true;
-    return admission;
-  } finally {
-    if (!decided) supervisor.idle.putBack(id);
-  }
+  opening?.mayOpen();
+  const admission = await coordination.admitClaim({ pool, instance: id, limit, idle, place, attempt, from, looked, request: request.opening?.mark ?? request.mark, open: opening?.owner });
+  if (typeof admission === 'object') return { instance: opening?.took(admission.opened), isUnsure: false };
+  if (admission === 'look-first') return { instance: undefined, isUnsure: true };
+  if (admission === 'full') throw sandboxQuotaExceeded(limit);
+  if (admission === 'admitted') await requireReserved(deps, { tenant: pool.owner, name: id, attempt, resources: ['sandboxes'], since });
+  return admission;
 };
 
-/** `lost`: another may be tried; `seat` is ours to give back or to move, where it is not settled in the background. */
-type Attempt = { readonly kind: 'claimed'; readonly view: SandboxView } | { readonly kind: 'lost'; readonly seat: InstanceId | undefined };
+/**
+ * `lost`: another may be tried. The reservation of `left` is ours to give back or to move; without one
+ * it is settled in the background.
+ */
+type Attempt =
+  | { readonly kind: 'claimed'; readonly view: SandboxView }
+  | { readonly kind: 'lost'; readonly left: InstanceId | undefined };
 
 interface Attempted {
-  readonly id: InstanceId;
+  readonly instance: HeldInstance;
+  /** See QuotaEntry. */
+  readonly attempt: string;
   readonly claim: Claim & { readonly mark: RequestMark };
   readonly until: number;
 }
 
-const attempt = async (deps: ClaimSandboxDeps, attempted: Attempted): Promise<Attempt> => {
+/**
+ * Writes the claim. One under an Idempotency-Key goes on to another instance only once it is certain
+ * that this write did not land and never will: there are never two sandboxes for one key.
+ */
+const tryToClaim = async (deps: ClaimSandboxDeps, attempted: Attempted): Promise<Attempt> => {
   const { supervisor, clock } = deps;
-  const { id, claim, until } = attempted;
+  const { instance: { id }, claim, until } = attempted;
   supervisor.send(id, { type: 'CLAIM', claim, now: clock.now(), until });
-  const end = await supervisor.until(id, (snapshot) => snapshot?.state !== 'claiming', until);
-  if (end?.state === 'claiming') {
-    settleLater(deps, attempted);
-    throw unavailable('the claim could not be settled in time; list your sandboxes before trying again');
-  }
-  const ours = sameClaim(end?.context.record?.claim, claim);
-  // Being retired because the claim's outcome stayed unknown: until the record is gone it may have landed.
-  if (end?.state === 'stopping' && end.context.record && !end.context.record.claim) {
+  // It is not idle any more: nothing was written.
+  if (supervisor.sandbox(id)?.state !== 'claiming') return { kind: 'lost', left: id };
+  const isDecided = decidedOf(supervisor, id);
+  const end = await supervisor.until(id, isKeyed(claim.mark) ? isDecided : hasEnded, until);
+  if (!isDecided(end)) {
     settleLater(deps, attempted);
     if (isKeyed(claim.mark)) throw unavailable('the claim could not be settled; repeat the request');
-    return { kind: 'lost', seat: undefined };
+    if (!hasEnded(end)) {
+      throw unavailable('the claim could not be settled in time; list your sandboxes before trying again');
+    }
+    return { kind: 'lost', left: undefined };
   }
-  if (end?.state === 'running' && ours) return { kind: 'claimed', view: viewOf(end, clock.now()) };
-  // One that was ours and died at once gives its seat back when its record is closed.
-  return { kind: 'lost', seat: ours ? undefined : id };
+  const isOurs = sameClaim(end?.context.record?.claim, claim);
+  if (end?.state === 'running' && isOurs) return { kind: 'claimed', view: viewOf(end, clock.now()) };
+  // One that was ours and died at once gives its reservation back when its record is closed.
+  return { kind: 'lost', left: isOurs ? undefined : id };
 };
 
-const settleLater = (deps: ClaimSandboxDeps, { id, claim }: Attempted): void => {
-  const settled = settleSeat(deps, id, claim);
+/** Tells whether the write was answered, or is not waited for any longer. */
+const hasEnded = (snapshot: SandboxSnapshot | undefined): boolean => snapshot?.state !== 'claiming';
+
+/**
+ * Tells whether the claim's outcome is known: it never lands once the instance is another's, or its
+ * record gone. One whose actor threw is not gone.
+ */
+const decidedOf = (supervisor: Supervisor, id: InstanceId) =>
+  (snapshot: SandboxSnapshot | undefined): boolean => {
+    if (!snapshot) return !supervisor.rebuilds.has(id);
+    const { state, context: { record } } = snapshot;
+    if (state === 'running') return true;
+    return (state === 'stopping' || state === 'completed') && (!record || record.claim !== undefined);
+  };
+
+/**
+ * Settles a claim of unknown outcome. The instance is held until that is known, or it is idle again:
+ * no other claim is refused meanwhile for want of an instance.
+ */
+const settleLater = (deps: ClaimSandboxDeps, attempted: Attempted): void => {
+  const { instance, claim } = attempted;
+  const isDecided = decidedOf(deps.supervisor, instance.id);
+  const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
+    isDecided(snapshot) || snapshot?.state === 'idle';
+  instance.holdDuring(deps.supervisor.until(instance.id, isOver, deps.clock.now() + SETTLE_MS));
+  const settled = settleReservation(deps, attempted);
   if (isKeyed(claim.mark)) deps.unsettled.add(claim.mark, settled.catch(() => undefined));
   deps.background('settle claim', settled);
 };
 
-/** A claim of unknown outcome keeps its seat until the record tells whether it landed. */
-const settleSeat = async ({ supervisor, coordination, clock }: ClaimSandboxDeps, id: InstanceId, claim: Claim): Promise<void> => {
-  const end = await supervisor.until(id, (snapshot) => snapshot === undefined || snapshot.state === 'running', clock.now() + SETTLE_MS);
-  if (!sameClaim(end?.context.record?.claim, claim)) await coordination.withdraw(claim.owner, 'sandboxes', id);
+/** A claim of unknown outcome keeps its reservation until the record tells whether it landed. */
+const settleReservation = async ({ supervisor, coordination, clock }: ClaimSandboxDeps, { instance: { id }, attempt, claim }: Attempted): Promise<void> => {
+  const end = await supervisor.until(id, decidedOf(supervisor, id), clock.now() + SETTLE_MS);
+  if (!sameClaim(end?.context.record?.claim, claim)) await coordination.withdraw(claim.owner, 'sandboxes', id, attempt);
 };

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Coordination } from '../contracts/coordination.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
 import type { PullSecretOwner, PullSecrets } from '../contracts/pull-secrets.ts';
 import { OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
@@ -25,6 +27,8 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly envRecords: Pick<Records<EnvRecord>, 'create'>;
   readonly newUid: () => string;
   readonly pullSecrets: PullSecrets;
+  readonly coordination: Coordination;
+  readonly supervisor: Pick<Supervisor, 'pools' | 'settleLater'>;
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
 }
@@ -41,18 +45,40 @@ export const createEnv = (deps: EnvsDeps): Operations['createEnv'] => async (cal
     uid: deps.newUid(), name, owner, createdAt: deps.clock.now(), ...(mark ? { mark } : {}), labels, annotations, ...(envDocs === undefined ? {} : { envDocs }),
     templateRef, mode, overrides, members: [], groups: [], scaling: {}, conditions: [], deleting: false as const,
   };
-  const secretOwner = secretOwnerOf(draft);
-  if (registries.length > 0) await deps.pullSecrets.keep(secretOwner, registries);
-  let record: EnvRecord;
+  const record = registries.length === 0 ? await stored(deps, draft) : await createWithPasswords(deps, draft, registries);
+  if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwnerOf(draft), registries));
+  return envViewOf(deps, record);
+};
+
+type EnvDraft = Omit<EnvRecord, 'revision'>;
+
+const stored = async ({ envRecords }: Pick<EnvsDeps, 'envRecords'>, draft: EnvDraft): Promise<EnvRecord> => {
   try {
-    record = await deps.envRecords.create(draft);
+    return await envRecords.create(draft);
   } catch (error) {
-    if (!(error instanceof OutcomeUnknown) && registries.length > 0) await deps.pullSecrets.forget(secretOwner).catch(() => undefined);
     throw error instanceof RecordExists ? envAlreadyExists() : error;
   }
-  deps.envs.add(record);
-  if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwner, registries));
-  return envViewOf(deps, record);
+};
+
+/**
+ * Keeps the passwords before the record, so that nothing starts without. A reservation that counts nothing goes before both:
+ * should this replica die in between, whoever settles it finds no env of its name, and forgets the passwords.
+ */
+const createWithPasswords = async (deps: EnvsDeps, draft: EnvDraft, registries: readonly RegistryCredentials[]): Promise<EnvRecord> => {
+  const { coordination, pullSecrets, supervisor } = deps;
+  const { owner, uid } = draft;
+  supervisor.settleLater(owner);
+  await coordination.reserve(owner, 'pools', { name: uid, amount: 0, limit: Number.POSITIVE_INFINITY });
+  try {
+    await pullSecrets.keep(secretOwnerOf(draft), registries);
+    const record = await stored(deps, draft);
+    await coordination.release(owner, 'pools', uid).catch(() => undefined);
+    return record;
+  } catch (error) {
+    // What can't be undone is undone when the reservation is settled.
+    if (!(error instanceof OutcomeUnknown) && await pullSecrets.forget(secretOwnerOf(draft)).then(() => true, () => false)) await coordination.release(owner, 'pools', uid).catch(() => undefined);
+    throw error;
+  }
 };
 
 /** See Operations. */

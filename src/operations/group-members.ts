@@ -4,16 +4,15 @@ import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
-import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import { askingMs, type AutoscalingGroup } from '../model/autoscaling-group.ts';
 import type { EnvRecord } from '../model/env.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import { Refusal } from '../model/refusals.ts';
 import type { ChangeOutcome, ScalingChange, ScalingDecision } from '../model/scaling-decision.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import { memberPoolOf } from './member-pool.ts';
 import type { QuotaLimits } from './quota-limits.ts';
-import { requireReserved } from './reservations.ts';
-import { reserveAgain } from './update-pool.ts';
+import { Resizing } from './reservations.ts';
 
 export interface GroupMembersDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'index' | 'sandbox'>;
@@ -118,25 +117,27 @@ const sizing = (env: EnvRecord, { id, cause }: Pick<ScalingDecision, 'id' | 'cau
 };
 
 const resized = async (deps: GroupMembersDeps, before: PoolRecord, size: Sizing): Promise<ChangeOutcome> => {
-  const { supervisor, coordination, clock, quotaLimits } = deps;
-  const { uid, owner } = before;
   if (outcomeOf(before, size) === 'done') return { kind: 'done' };
-  const since = clock.now();
-  const limit = size.to < size.from ? Number.POSITIVE_INFINITY : quotaLimits.of(owner).replicas; // giving back is never refused
-  if (!await coordination.reserve(owner, 'replicas', { name: uid, amount: size.to, limit })) return { kind: 'refused', reason: 'quota' };
+  const resizing = new Resizing(deps, before);
   try {
-    const record = await supervisor.pools.change(uid, async (current) => {
-      if (outcomeOf(current, size) || countsAwayRunning(deps, size, uid)) return current;
-      await requireReserved(deps, { tenant: owner, name: uid, resources: ['replicas'], since });
-      return { ...current, replicas: size.to, decided: { id: size.id, ...(size.sparesMs === undefined ? {} : { sparesMs: size.sparesMs }) } };
-    });
-    if (record?.decided?.id === size.id) return { kind: 'done' };
+    const record = await deps.supervisor.pools.change(before.uid, async (current) => {
+      if (outcomeOf(current, size) || countsAwayRunning(deps, size, before.uid)) return current;
+      const { requested: _overruled, ...rest } = current;
+      const next = { ...rest, replicas: size.to, decided: { id: size.id, ...(size.sparesMs === undefined ? {} : { sparesMs: size.sparesMs }) } };
+      await resizing.cover(current, next);
+      return next;
+    }, resizing.permitted);
+    if (record?.decided?.id !== size.id) {
+      await resizing.failed(undefined);
+      return { kind: 'overtaken' };
+    }
+    await resizing.landed(record);
+    return { kind: 'done' };
   } catch (error) {
-    await reserveAgain(deps, before, error instanceof OutcomeUnknown ? size.to : 0).catch(() => undefined);
+    await resizing.failed(error);
+    if (error instanceof Refusal && error.code === 'QUOTA_EXCEEDED') return { kind: 'refused', reason: 'quota' };
     throw error;
   }
-  await reserveAgain(deps, before, 0);
-  return { kind: 'overtaken' };
 };
 
 /** Claims came since it was decided. Where its owner's most is less than what runs, that stands. */

@@ -1,10 +1,10 @@
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
+import { RESERVATION_MS, type Coordination } from '../contracts/coordination.ts';
 import { RecordExists, type Records } from '../contracts/record-store.ts';
-import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { LeaseLost, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../model/pool.ts';
-import { poolAlreadyExists, poolQuotaExceeded } from '../model/refusals.ts';
+import { poolAlreadyExists, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved } from './reservations.ts';
 
@@ -15,6 +15,8 @@ export interface MakePoolDeps {
   readonly clock: Clock;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
 }
+
+const MOST_ATTEMPTS = 3;
 
 export type PoolDraft = Omit<PoolRecord, 'revision'>;
 
@@ -34,15 +36,37 @@ export const makePool = async (deps: MakePoolDeps, draft: PoolDraft, { prepare, 
   await reserve(deps, draft);
   try {
     await prepare();
-    await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since }); // right before the write, however long that took
-    const record = await deps.pools.create(draft);
-    deps.supervisor.pools.add(record);
+    const record = await written(deps, draft, since);
+    await confirm(deps, record);
     return record;
   } catch (error) {
     // What can't be undone is undone when the reservation is settled.
     if (!(error instanceof OutcomeUnknown) && await undo().then(() => true, () => false)) await release(deps, draft);
     throw error instanceof RecordExists ? poolAlreadyExists() : error;
   }
+};
+
+/** Right before the write it is looked whether the reservation counts, however long that took; so also where the write could not be sent soon enough. */
+const written = async (deps: MakePoolDeps, draft: PoolDraft, reservedAt: number): Promise<PoolRecord> => {
+  const { clock, pools } = deps;
+  for (let attempt = 1, since = reservedAt; ; attempt++) {
+    since = await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since });
+    const until = since + RESERVATION_MS;
+    try {
+      return await pools.create(draft, () => clock.now() <= until);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error;
+      if (attempt === MOST_ATTEMPTS) throw unavailable('the pool could not be written in time; try again');
+    }
+  }
+};
+
+/** What could not be told is settled later. */
+const confirm = async ({ coordination }: MakePoolDeps, { owner, uid, replicas, revision }: PoolRecord): Promise<void> => {
+  await Promise.allSettled([
+    coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision }),
+    coordination.confirm(owner, 'replicas', { name: uid, amount: replicas, revision }),
+  ]);
 };
 
 const reserve = async ({ coordination, quotaLimits }: MakePoolDeps, { owner, uid, replicas }: PoolDraft): Promise<void> => {

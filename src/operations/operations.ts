@@ -66,7 +66,7 @@ export interface Operations extends DebugOperations {
   /** Runs the sandbox's readiness probes, now. */
   readonly isReady: (caller: Caller, sandboxId: string) => Promise<SandboxReadiness>;
   /** The way to an endpoint of the caller's running sandbox, by HTTP under `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal. */
-  readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint;
+  readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint | Promise<OpenEndpoint>;
 
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
   /** The caller's pool of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */

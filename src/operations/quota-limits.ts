@@ -3,7 +3,6 @@ import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { QuotaAmounts, UserQuota } from '../model/quota.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
-import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 
@@ -34,7 +33,7 @@ export class QuotaLimits {
 
   async start(): Promise<void> {
     await this.#store.watch(({ kind, record }) => {
-      if (kind === 'put') this.#learn(record);
+      if (kind === 'put') this.#own.set(tenantKey(record), record);
       else this.#own.delete(tenantKey(record));
     });
   }
@@ -44,12 +43,7 @@ export class QuotaLimits {
 
   /** As they stand; from here on `of` says no older ones. */
   async read(tenant: Tenant): Promise<QuotaAmounts> {
-    const key = tenantKey(tenant);
-    const known = this.#own.get(key);
-    const standing = await this.#reads.read(key);
-    if (standing) this.#learn(standing);
-    else if (this.#own.get(key) === known) this.#own.delete(key);
-    return this.#with(standing);
+    return this.#with(await this.#reads.read(tenantKey(tenant)));
   }
 
   /** Those that are named; the others stay. Durable when it resolves. Refuses with CONFLICT where no more users can have limits of their own. */
@@ -61,19 +55,12 @@ export class QuotaLimits {
       const limits = { ...before?.limits, ...change };
       try {
         const record = before ? await this.#store.update({ ...before, limits }) : await this.#store.create({ ...tenant, limits });
-        this.#learn(record);
         return this.#with(record);
       } catch (error) {
         if (!(error instanceof RecordConflict || error instanceof RecordExists)) throw error;
         if (attempt === MOST_ATTEMPTS) throw unavailable('somebody else changes these limits; try again');
       }
     }
-  }
-
-  #learn(record: UserQuota): void {
-    const key = tenantKey(record);
-    const known = this.#own.get(key);
-    if (!known || isNewer(record.revision, known.revision)) this.#own.set(key, record);
   }
 
   #with(own: UserQuota | undefined): QuotaAmounts { return { ...this.#defaults, ...own?.limits }; }

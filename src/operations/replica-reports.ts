@@ -23,7 +23,7 @@ export const queuesReport = ({ supervisor, members, groups, coordination, replic
   outboxes: { sandboxesAndPools: supervisor.outbox.report(), members: members.outbox.report(), groups: groups.outbox.report() },
   deadlines: supervisor.armed,
   claimsWaiting: supervisor.idle.lines.size,
-  actors: { sandboxes: supervisor.size, pools: supervisor.pools.size, rebuilt: supervisor.rebuilt },
+  actors: { sandboxes: supervisor.size, pools: supervisor.pools.size, rebuilt: supervisor.rebuilds.count },
 });
 
 export const driverReport = ({ driver, replica }: ReplicaReportsDeps): DriverReport => {

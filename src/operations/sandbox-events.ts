@@ -8,6 +8,7 @@ import { sandboxNotFound } from '../model/refusals.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
 import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import type { Operations } from './operations.ts';
+import { currentSandbox } from './sandbox-view.ts';
 
 export interface SandboxEventsDeps {
   readonly supervisor: Supervisor;
@@ -23,30 +24,21 @@ const MOST_EVENTS = 50;
  */
 export const sandboxEvents = (deps: SandboxEventsDeps): Operations['sandboxEvents'] => async (caller, sandboxId) => {
   if (!isInstanceId(sandboxId)) throw sandboxNotFound();
-  const shown = shownLive(deps, sandboxId) ?? shownByHistory(await deps.history.find(sandboxId)) ?? await shownFresh(deps, caller, sandboxId);
+  const shown = shownBy(deps.supervisor.sandbox(sandboxId)) ?? shownByHistory(await deps.history.find(sandboxId))
+    ?? shownBy(await currentSandbox(deps.supervisor, sandboxId, caller.namespace));
   if (!shown || !mayRead(caller, shown.owner)) throw sandboxNotFound();
   const kept = await deps.events.eventsOf(sandboxId);
   return [...shown.events, ...kept].toSorted((a, b) => rankOf(a) - rankOf(b) || a.at - b.at).slice(-MOST_EVENTS);
-};
-
-const shownLive = ({ supervisor }: SandboxEventsDeps, sandboxId: InstanceId): Shown | undefined => {
-  const live = supervisor.sandbox(sandboxId);
-  return live && shownBy(live);
-};
-
-/** One that another replica has made a moment ago. */
-const shownFresh = async (deps: SandboxEventsDeps, caller: Caller, sandboxId: InstanceId): Promise<Shown | undefined> => {
-  await deps.supervisor.freshen(sandboxId, caller.namespace);
-  return shownLive(deps, sandboxId);
 };
 
 const mayRead = (caller: Caller, owner: Tenant): boolean => caller.role === 'admin' || sameTenant(owner, caller);
 
 interface Shown { readonly owner: Tenant; readonly events: readonly EventRecord[] }
 
-const shownBy = ({ context }: SandboxSnapshot): Shown | undefined => {
-  const record = context.record ?? context.birth?.record;
-  if (!record) return undefined;
+const shownBy = (live: SandboxSnapshot | undefined): Shown | undefined => {
+  const record = live?.context.record ?? live?.context.birth?.record;
+  if (!live || !record) return undefined;
+  const { context } = live;
   const claim = context.record?.claim;
   const { gone } = context;
   const end = gone && (context.end ?? { reason: 'lost' as const, exitCode: gone.exitCode });

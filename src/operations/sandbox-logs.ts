@@ -1,11 +1,14 @@
+import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { History } from '../contracts/history.ts';
 import { LogsGone, type LogBatch, type LogRequest, type LogTail, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { isInstanceId } from '../model/identifiers.ts';
 import { invalidArgument, logsGone, sandboxNotFound, tooManyStreams } from '../model/refusals.ts';
+import type { FinishedSandbox } from '../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../model/tenant.ts';
 import type { LogsFollow, LogsRequest, Operations } from './operations.ts';
+import { currentSandbox } from './sandbox-view.ts';
 import { Seats } from './seats.ts';
 
 export interface SandboxLogsDeps {
@@ -78,13 +81,16 @@ const tailOf = async ({ driver, clock }: SandboxLogsDeps, sandboxId: string, { t
 const containerOf = async ({ supervisor, history }: SandboxLogsDeps, caller: Caller, meant: { sandboxId: string; container: string | undefined }): Promise<string> => {
   const { sandboxId, container } = meant;
   if (!isInstanceId(sandboxId)) throw sandboxNotFound();
-  const context = supervisor.sandbox(sandboxId)?.context;
-  const record = context?.record ?? context?.birth?.record;
-  const live = record && { owner: context?.record?.claim?.owner ?? record.poolOwner, containerImages: record.containerImages };
-  const found = live ?? await history.find(sandboxId);
+  const found = loggedBy(supervisor.sandbox(sandboxId)) ?? await history.find(sandboxId)
+    ?? loggedBy(await currentSandbox(supervisor, sandboxId, caller.namespace));
   if (!found || !sameTenant(found.owner, caller)) throw sandboxNotFound();
   const names = Object.keys(found.containerImages);
   const name = container ?? names[0] ?? 'main';
   if (container !== undefined && !names.includes(container)) throw invalidArgument('container', 'no such container', names);
   return name;
+};
+
+const loggedBy = (live: SandboxSnapshot | undefined): Pick<FinishedSandbox, 'owner' | 'containerImages'> | undefined => {
+  const record = live?.context.record ?? live?.context.birth?.record;
+  return record && { owner: live?.context.record?.claim?.owner ?? record.poolOwner, containerImages: record.containerImages };
 };

@@ -52,24 +52,47 @@ export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
 });
 
 /**
- * The caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it is unknown, finished or
- * another's, the refusal is the same. Admins may look at and end any; they run nothing in another's. `endedToo`: one that
- * another replica has ended a moment ago may still show as running.
+ * Returns the live sandbox as it stands now: as the mirror shows it where that is good news, else read uncached. Every
+ * answer by id is made of this, so that none says no because a mirror is behind. Undefined: there is none.
  */
-export const findSandbox = async (supervisor: Supervisor, caller: Caller, sandboxId: string, options: { readonly adminsToo?: boolean; readonly endedToo?: boolean } = {}): Promise<SandboxSnapshot> => {
-  if (!isInstanceId(sandboxId)) throw sandboxNotFound();
-  if (!options.endedToo || supervisor.sandbox(sandboxId)?.status !== 'Running') await supervisor.freshen(sandboxId, caller.namespace);
-  return shownSandbox(supervisor, caller, sandboxId, options);
+export const currentSandbox = async (
+  supervisor: Supervisor, sandboxId: string, namespace: string,
+): Promise<SandboxSnapshot | undefined> => {
+  if (!isInstanceId(sandboxId)) return undefined;
+  await supervisor.freshen(sandboxId, namespace);
+  return supervisor.sandbox(sandboxId);
 };
 
-/** The same, as the mirror shows it now. */
-export const shownSandbox = (supervisor: Supervisor, caller: Caller, sandboxId: string, options: { readonly adminsToo?: boolean } = {}): SandboxSnapshot => {
-  const snapshot = isInstanceId(sandboxId) ? supervisor.sandbox(sandboxId) : undefined;
-  const record = snapshot?.context.record ?? snapshot?.context.birth?.record;
-  if (!snapshot || !record) throw sandboxNotFound();
-  const owner = snapshot.context.record?.claim?.owner ?? record.poolOwner;
-  if (!sameTenant(owner, caller) && !(options.adminsToo && caller.role === 'admin')) throw sandboxNotFound();
+interface FindOptions {
+  /** Admins may look at and end any; they run nothing in another's. */
+  readonly adminsToo?: boolean;
+  /** One that another replica has ended a moment ago may still show as running. */
+  readonly endedToo?: boolean;
+}
+
+/**
+ * Returns the caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it is unknown, finished or
+ * another's, the refusal is the same.
+ */
+export const findSandbox = async (
+  supervisor: Supervisor, caller: Caller, sandboxId: string, { adminsToo = false, endedToo = false }: FindOptions = {},
+): Promise<SandboxSnapshot> => {
+  const shown = endedToo ? supervisor.sandbox(sandboxId) : undefined;
+  const snapshot = shown?.status === 'Running' ? shown : await currentSandbox(supervisor, sandboxId, caller.namespace);
+  if (!snapshot || !(isOf(snapshot, caller) || (adminsToo && caller.role === 'admin'))) throw sandboxNotFound();
   return snapshot;
+};
+
+/** Returns the caller's sandbox where the mirror shows that it runs; what ended a moment ago may be shown so, too. */
+export const shownRunning = (supervisor: Supervisor, caller: Caller, sandboxId: string): SandboxSnapshot | undefined => {
+  const shown = supervisor.sandbox(sandboxId);
+  return shown?.status === 'Running' && isOf(shown, caller) ? shown : undefined;
+};
+
+const isOf = ({ context }: SandboxSnapshot, caller: Caller): boolean => {
+  const record = context.record ?? context.birth?.record;
+  const owner = context.record?.claim?.owner ?? record?.poolOwner;
+  return owner !== undefined && sameTenant(owner, caller);
 };
 
 const wholeSeconds = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1_000));

@@ -1,8 +1,6 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { RecordChange, Records } from '../contracts/record-store.ts';
 import { isDnsLabel } from '../model/identifiers.ts';
-import { RecentSet } from '../model/recent-set.ts';
-import { isNewer } from '../model/revision-order.ts';
 import { SharedReads } from '../model/shared-reads.ts';
 import type { TemplateRecord } from '../model/template.ts';
 
@@ -11,15 +9,11 @@ export interface TemplateCatalogDeps {
   readonly clock: Clock;
 }
 
-const MOST_REMOVED = 1_000;
-
 /** The templates in memory, as the store last told of them. */
 export class TemplateCatalog {
   readonly #byName = new Map<string, TemplateRecord>();
   readonly #store: Pick<Records<TemplateRecord>, 'get'>;
   readonly #reads: SharedReads<TemplateRecord>;
-  /** As they were last: what was read before they went may be heard of after. */
-  readonly #removed = new RecentSet(MOST_REMOVED);
   /** Newest first; undefined where it is to be made anew. */
   #newestFirst: readonly TemplateRecord[] | undefined;
 
@@ -28,15 +22,10 @@ export class TemplateCatalog {
     this.#reads = new SharedReads({ clock, read: (name) => templates.get(name) });
   }
 
+  /** Takes what the store reports, in its order: also what `lookUp` and `freshen` have it read. */
   learn({ kind, record }: RecordChange<TemplateRecord>): void {
-    const known = this.#byName.get(record.name);
-    if (known && isNewer(known.revision, record.revision)) return;
-    const told = `${record.name} ${record.revision}`;
-    if (kind === 'gone') {
-      this.#removed.add(told);
-      this.#byName.delete(record.name);
-    } else if (this.#removed.has(told)) return;
-    else this.#byName.set(record.name, record);
+    if (kind === 'put') this.#byName.set(record.name, record);
+    else this.#byName.delete(record.name);
     this.#newestFirst = undefined;
   }
 
@@ -45,14 +34,12 @@ export class TemplateCatalog {
   /** Looks in the store for one that is not known, at most once in 250 ms for all who miss it. */
   async lookUp(name: string): Promise<void> {
     if (this.#byName.has(name) || !isDnsLabel(name)) return;
-    const record = await this.#reads.read(name);
-    if (record) this.learn({ kind: 'put', record });
+    await this.#reads.read(name);
   }
 
   /** Reads one uncached: what is shown of it then is no older than this call. */
   async freshen(name: string): Promise<void> {
-    const record = await this.#store.get(name);
-    if (record) this.learn({ kind: 'put', record });
+    await this.#store.get(name);
   }
 
   /** By name, at most `limit`. */

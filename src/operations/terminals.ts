@@ -8,6 +8,7 @@ import type { Caller } from '../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, Operations } from './operations.ts';
+import { currentSandbox } from './sandbox-view.ts';
 import { Seats } from './seats.ts';
 
 export interface TerminalDeps {
@@ -31,19 +32,27 @@ export const createExecToken = (deps: TerminalDeps): Operations['createExecToken
 };
 
 /**
- * Opens a terminal for a token; the token is used up whatever comes of it. At most 16 a sandbox. It ends with the key that the token
- * was issued to, and is refused like an unknown token where that is gone.
+ * Opens a terminal for a token. The token is used up once the sandbox is known to run and has room for one more; whoever is
+ * refused before that may bring it again, but for one who brought it to another sandbox. At most 16 a sandbox. It ends with the key that the token was issued to, and is
+ * refused like an unknown token where that is gone.
  */
 export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => {
   const seats = new Seats(MOST_TERMINALS);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
-    const [meant, keyId = ''] = (await coordination.redeemToken(token))?.split(' ') ?? [];
-    if (meant !== sandboxId || clusterId !== deps.clusterId || !await deps.apiKeys.good(keyId)) throw invalidToken();
-    const snapshot = supervisor.sandbox(sandboxId);
-    if (snapshot?.status !== 'Running') throw sandboxNotRunning(snapshot?.status ?? 'Completed');
+    const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
+    if (meant !== sandboxId || clusterId !== deps.clusterId) {
+      await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
+      throw invalidToken();
+    }
+    const key = await deps.apiKeys.good(keyId);
+    if (!key) throw invalidToken();
+    const status = (await currentSandbox(supervisor, sandboxId, key.namespace))?.status ?? 'Completed';
+    if (status !== 'Running') throw sandboxNotRunning(status);
     if (!seats.take(sandboxId)) throw tooManyTerminals(MOST_TERMINALS);
     try {
+      // Of several who bring it at once, one gets further.
+      if (await coordination.redeemToken(token) === undefined) throw invalidToken();
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
       return opened(deps, { sandboxId, keyId, terminal, leave: () => seats.leave(sandboxId) });
     } catch (error) {

@@ -1,28 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvMirror } from '../actors/env-mirror.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
-import type { Clock } from '../contracts/clock.ts';
-import type { Coordination } from '../contracts/coordination.ts';
 import type { PullSecretOwner, PullSecrets } from '../contracts/pull-secrets.ts';
-import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
+import { LeaseLost, RecordConflict } from '../contracts/sandbox-driver.ts';
 import { requireMatch } from '../model/if-match.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import { mergedSource, type PoolSource } from '../model/pool-source.ts';
-import { poolBeingDeleted, poolNotFound, poolOfEnv, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
+import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../model/refusals.ts';
 import { withRendered } from '../model/render-pool.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations, PoolChange } from './operations.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
-import type { QuotaLimits } from './quota-limits.ts';
-import { requireReserved } from './reservations.ts';
+import { Resizing, type ResizingDeps } from './reservations.ts';
 import type { PoolView } from './views.ts';
 
-export interface UpdatePoolDeps extends PoolRenderingDeps {
+export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
   readonly supervisor: Supervisor;
-  readonly coordination: Coordination;
-  readonly clock: Clock;
-  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly pullSecrets: PullSecrets;
   readonly envs: Pick<EnvMirror, 'get' | 'freshen'>;
 }
@@ -40,37 +34,37 @@ export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => as
 
 /** The same, whoever asks. */
 export const changePool = async (deps: UpdatePoolDeps, before: PoolRecord, change: PoolChange): Promise<PoolView> => {
-  const { supervisor, coordination, clock, pullSecrets } = deps;
+  const { supervisor, pullSecrets } = deps;
   requireMatch(change.ifMatch, before.revision);
   if (before.deleting !== false) throw poolBeingDeleted();
   const wanted = await changed(deps, before, change);
   const secretOwner: PullSecretOwner = { kind: 'pool', namespace: before.owner.namespace, name: before.name, uid: before.uid };
+  let kept = false;
   const keepRegistries = async (): Promise<void> => {
-    if (change.registries && change.registries.length > 0) await pullSecrets.keep(secretOwner, change.registries);
+    if (kept || !change.registries || change.registries.length === 0) return;
+    await pullSecrets.keep(secretOwner, change.registries);
+    kept = true;
   };
   if (wanted === before) {
     await keepRegistries();
     return poolViewOf(supervisor, before);
   }
-  const { replicas } = wanted;
-  const scaled = replicas !== before.replicas;
-  const limit = replicas < before.replicas ? Number.POSITIVE_INFINITY : deps.quotaLimits.of(before.owner).replicas; // giving back is never refused
-  const since = clock.now();
-  if (scaled && !await coordination.reserve(before.owner, 'replicas', { name: before.uid, amount: replicas, limit })) throw poolQuotaExceeded();
+  const resizing = new Resizing(deps, before);
   try {
     const record = await supervisor.pools.change(before.uid, async (current) => {
       requireMatch(change.ifMatch, current.revision);
       if (current.deleting !== false) throw poolBeingDeleted();
-      if (scaled) await requireReserved(deps, { tenant: before.owner, name: before.uid, resources: ['replicas'], since });
       const next = await changed(deps, current, change);
+      await resizing.cover(current, next);
       await keepRegistries(); // last, so that a change that is refused has no effect
       return next;
-    });
+    }, resizing.permitted);
     if (!record) throw poolNotFound();
+    await resizing.landed(record);
     if (change.registries?.length === 0) await pullSecrets.forget(secretOwner);
     return poolViewOf(supervisor, record);
   } catch (error) {
-    if (scaled) await reserveAgain(deps, before, error instanceof OutcomeUnknown ? replicas : 0).catch(() => undefined);
+    await resizing.failed(error);
     throw asUnavailable(error);
   }
 };
@@ -86,16 +80,17 @@ const requireOwnersWord = async ({ envs }: Pick<UpdatePoolDeps, 'envs'>, { env: 
   if (replicas !== undefined && member) scaleOf({ ...member.config, replicas });
 };
 
-/** The pool was changed, or its deletion finished, between reading and writing. */
+/** The pool was changed, or its deletion finished, between reading and writing; or the write could not be sent in time. */
 export const asUnavailable = (error: unknown): unknown =>
-  (error instanceof RecordConflict ? unavailable('the pool changed meanwhile; try again') : error);
+  (error instanceof RecordConflict || error instanceof LeaseLost ? unavailable(error instanceof LeaseLost ? 'the pool could not be written in time; try again' : 'the pool changed meanwhile; try again') : error);
 
 /** The record as it is to be; the very same where nothing changes. */
 const changed = async (deps: UpdatePoolDeps, before: PoolRecord, change: PoolChange): Promise<PoolRecord> => {
   const { minReplicas = before.minReplicas, maxReplicas = before.maxReplicas, replicas = before.replicas } = change;
-  scaleOf({ replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }) });
+  scaleOf({ replicas: change.replicas ?? before.requested ?? replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }) });
+  const { requested, ...rest } = before;
   const record: PoolRecord = {
-    ...before, replicas, labels: change.labels ?? before.labels, annotations: change.annotations ?? before.annotations,
+    ...rest, ...(change.replicas === undefined && requested !== undefined ? { requested } : {}), replicas, labels: change.labels ?? before.labels, annotations: change.annotations ?? before.annotations,
     ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
     updateStrategy: { ...before.updateStrategy, ...change.updateStrategy },
     ...(before.decided && replicas !== before.replicas ? { decided: { id: before.decided.id } } : {}),
@@ -114,13 +109,4 @@ const withSource = async (deps: UpdatePoolDeps, record: PoolRecord, source: Pool
   if (!isNew && !(autoUpdate && record.unrendered)) return record;
   const rendered = await renderSource(deps, source, record.owner.namespace);
   return autoUpdate ? withRendered(record, source, rendered) : { ...record, source, unrendered: true };
-};
-
-interface ReserveAgainDeps { readonly supervisor: Pick<Supervisor, 'pools'>; readonly coordination: Pick<Coordination, 'reserve' | 'release'> }
-
-/** As many as the pool stands with; as the change asked for where that may have landed, and is settled later. */
-export const reserveAgain = async ({ supervisor, coordination }: ReserveAgainDeps, { uid, owner }: PoolRecord, atLeast: number): Promise<void> => {
-  const standing = supervisor.pools.get(uid)?.record.replicas;
-  if (standing === undefined) await coordination.release(owner, 'replicas', uid);
-  else await coordination.reserve(owner, 'replicas', { name: uid, amount: Math.max(standing, atLeast), limit: Number.POSITIVE_INFINITY });
 };

@@ -4,12 +4,17 @@ import { unavailable } from '../model/refusals.ts';
 import type { End } from '../model/sandbox.ts';
 import { ACTIVITY_BUCKETS, type Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { BEGIN_MARKS, ENDED, EXPIRE, MARK_ENDED, TOUCH } from './scripts/activity.ts';
+import { BEGIN_MARKS, ENDED, EXPIRE, MARK_ENDED, TOUCH, WORK } from './scripts/activity.ts';
 
-export const ACTIVITY_SCRIPTS = [TOUCH, BEGIN_MARKS, EXPIRE, MARK_ENDED, ENDED] as const;
+export const ACTIVITY_SCRIPTS = [TOUCH, WORK, BEGIN_MARKS, EXPIRE, MARK_ENDED, ENDED] as const;
 
-/** One mark of an id in so many ms. */
+/** One mark of an id in so many ms, or in a third of its idle timeout where that is less. */
 const COALESCED_MS = 5_000;
+const MARKS_A_TIMEOUT = 3;
+/** Work is told again every second, and holds for so long where its replica says nothing more. */
+const WORK_MS = 60_000;
+/** Within so long after marks were lost work is told again. */
+const TOLD_AGAIN_MS = 5_000;
 const WRITE_MS = 1_000;
 const ENDED_MS = 60_000;
 const MOST_TOUCHED = 100_000;
@@ -21,6 +26,14 @@ interface Touched {
   at: number;
   /** When a mark of it was last written; undefined: never. */
   writtenAt: number | undefined;
+  /** One mark in so many ms. */
+  coalescedMs: number;
+}
+
+export interface RedisActivityDeps {
+  readonly link: RedisLink;
+  readonly keys: Keys;
+  readonly replica: string;
 }
 
 /** Marks of activity and of ends in Redis. `start()` begins to write what was touched, `stop()` writes the last of it. */
@@ -29,13 +42,19 @@ export class RedisActivity implements Activity {
   readonly #keys: Keys;
   /** Those that were touched lately. */
   readonly #touched = new Map<InstanceId, Touched>();
+  /** Those in which something goes on here and those in which it has ended, until that is written. */
+  readonly #working = new Set<InstanceId>();
+  readonly #rested = new Set<InstanceId>();
+  readonly #replica: string;
   #timer: NodeJS.Timeout | undefined;
+  #next: NodeJS.Timeout | undefined;
   #soon: NodeJS.Immediate | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor({ link, keys }: { readonly link: RedisLink; readonly keys: Keys }) {
+  constructor({ link, keys, replica }: RedisActivityDeps) {
     this.#link = link;
     this.#keys = keys;
+    this.#replica = replica;
   }
 
   /** What ended before this is not known to be marked. */
@@ -46,31 +65,53 @@ export class RedisActivity implements Activity {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    clearTimeout(this.#next);
     for (const touched of this.#touched.values()) if (isUnwritten(touched)) touched.writtenAt = undefined;
+    for (const id of this.#working) this.#rested.add(id);
+    this.#working.clear();
     this.#write();
     await this.#writing;
+    clearTimeout(this.#next);
   }
 
-  touch(id: InstanceId): void {
+  touch(id: InstanceId, idleTimeoutMs: number): void {
     const at = performance.now();
+    const third = idleTimeoutMs > 0 ? idleTimeoutMs / MARKS_A_TIMEOUT : COALESCED_MS;
+    const coalescedMs = Math.min(COALESCED_MS, third);
     const touched = this.#touched.get(id);
-    if (touched) touched.at = at;
-    else if (this.#touched.size < MOST_TOUCHED) {
-      this.#touched.set(id, { at, writtenAt: undefined });
+    if (touched) {
+      touched.at = at;
+      touched.coalescedMs = coalescedMs;
+      this.#writeIn(coalescedMs);
+    } else if (this.#touched.size < MOST_TOUCHED) {
+      this.#touched.set(id, { at, writtenAt: undefined, coalescedMs });
       this.#soon ??= setImmediate(() => { this.#write(); });
     }
   }
 
+  work(id: InstanceId, goesOn: boolean): void {
+    if (goesOn) {
+      this.#working.add(id);
+      this.#rested.delete(id);
+    } else if (this.#working.delete(id)) this.#rested.add(id);
+    else return;
+    this.#soon ??= setImmediate(() => { this.#write(); });
+  }
+
   async expire(id: InstanceId, { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number }): Promise<Expiry> {
+    if (this.#working.has(id)) await this.#tell([id], WORK_MS);
     const touched = this.#touched.get(id);
     const age = touched && isUnwritten(touched) ? Math.floor(performance.now() - touched.at) : '';
-    const [answer, activeAt] = await this.#link.run(EXPIRE, [this.#keys.activity(id)], [id, idleTimeoutMs, claimedAt, age]);
+    const keys = [this.#keys.activity(id), this.#keys.working(id)];
+    const args = [id, idleTimeoutMs, claimedAt, age, TOLD_AGAIN_MS];
+    const [answer, activeAt] = await this.#link.run(EXPIRE, keys, args);
     return answer === 'expired' ? { expired: true } : { expired: false, activeAt: Number(activeAt) };
   }
 
   async markEnded(id: InstanceId, end: End): Promise<void> {
     this.#touched.delete(id);
-    await this.#link.run(MARK_ENDED, [this.#keys.activity(id), this.#keys.ended(id)], [id, JSON.stringify(end), ENDED_MS]);
+    this.#working.delete(id);
+    await this.#link.run(MARK_ENDED, [this.#keys.activity(id), this.#keys.ended(id), this.#keys.working(id)], [id, JSON.stringify(end), ENDED_MS]);
   }
 
   async ended(id: InstanceId): Promise<End | undefined> {
@@ -85,22 +126,54 @@ export class RedisActivity implements Activity {
     this.#writing = this.#writing.then(() => this.#writeAll());
   }
 
+  /** Writes soon what is touched within less than the second after which all is written. */
+  #writeIn(ms: number): void {
+    if (ms >= WRITE_MS || this.#next) return;
+    this.#next = setTimeout(() => { this.#write(); }, ms).unref();
+  }
+
   /** Never rejects: what could not be written is written in a second. */
   async #writeAll(): Promise<void> {
+    clearTimeout(this.#next);
+    this.#next = undefined;
     const now = performance.now();
-    const byKey = new Map<string, InstanceId[]>();
+    const due: InstanceId[] = [];
     for (const [id, touched] of this.#touched) {
-      if (touched.writtenAt !== undefined && now - touched.writtenAt < COALESCED_MS) continue;
-      if (!isUnwritten(touched)) {
-        this.#touched.delete(id);
-        continue;
-      }
+      if (touched.writtenAt !== undefined && now - touched.writtenAt < touched.coalescedMs) {
+        if (isUnwritten(touched)) this.#writeIn(touched.coalescedMs);
+      } else if (isUnwritten(touched)) due.push(id);
+      else this.#touched.delete(id);
+    }
+    const rested = [...this.#rested];
+    await Promise.allSettled([
+      ...[...this.#byKey(due)].map(([key, ids]) => this.#mark(key, ids)),
+      this.#tell([...this.#working], WORK_MS),
+      this.#tell(rested, 0).then(() => {
+        for (const id of rested) this.#rested.delete(id);
+      }),
+    ]);
+  }
+
+  #byKey(ids: readonly InstanceId[]): ReadonlyMap<string, readonly InstanceId[]> {
+    const byKey = new Map<string, InstanceId[]>();
+    for (const id of ids) {
       const key = this.#keys.activity(id);
-      const ids = byKey.get(key);
-      if (ids) ids.push(id);
+      const those = byKey.get(key);
+      if (those) those.push(id);
       else byKey.set(key, [id]);
     }
-    await Promise.allSettled([...byKey].map(([key, ids]) => this.#mark(key, ids)));
+    return byKey;
+  }
+
+  /** Says that work goes on in them for so long; 0: no more. */
+  async #tell(ids: readonly InstanceId[], ms: number): Promise<void> {
+    await Promise.all([...this.#byKey(ids)].map(async ([key, those]) => {
+      for (let from = 0; from < those.length; from += MOST_AT_ONCE) {
+        const part = those.slice(from, from + MOST_AT_ONCE);
+        const keys = [key, ...part.map((id) => this.#keys.working(id))];
+        await this.#link.run(WORK, keys, [this.#replica, ms, ...part]);
+      }
+    }));
   }
 
   async #mark(key: string, ids: readonly InstanceId[]): Promise<void> {

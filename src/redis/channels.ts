@@ -1,12 +1,9 @@
-import type { Cluster, Redis } from 'ioredis';
 import type { DemandWord, DemandWords, Revocations } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
-import { redisClient, type RedisLink } from './redis-link.ts';
+import type { RedisLink } from './redis-link.ts';
 import type { RedisSettings } from './settings.ts';
-
-/** A connection without a byte for some seconds counts as dead. */
-const PING_MS = 2_000;
+import { RedisSubscription } from './subscription.ts';
 
 export interface RedisChannelsDeps {
   /** By which it tells. */
@@ -19,46 +16,51 @@ export interface RedisChannelsDeps {
 }
 
 /**
- * Revoked keys and what claims lack, over channels of Redis, heard on a connection of their own. A channel keeps nothing: what is told
- * while the connection is away is not heard, and the records, or later claims, have to show it.
+ * Publishes revoked keys and what claims lack over channels of Redis, which are heard on a connection of their own. A channel
+ * keeps nothing: what is published while that connection is away is not heard. Whoever follows revoked keys is told once it
+ * is back, to look at the records; of what claims lack later claims tell.
  */
 export class RedisChannels implements Revocations, DemandWords {
   readonly #link: RedisLink;
   readonly #keys: Keys;
   readonly #log: Log;
-  readonly #listener: Redis | Cluster;
+  readonly #subscription: RedisSubscription;
+  readonly #missed = new Set<() => void>();
   /** By channel. */
   readonly #followers: ReadonlyMap<string, Set<(text: string) => void>>;
-  #ping: NodeJS.Timeout | undefined;
-  #subscribed = false;
+  #stoodBefore = false;
 
   constructor({ link, settings, keys, log, others }: RedisChannelsDeps) {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;
     this.#followers = new Map([keys.revoked, keys.demand, ...others].map((channel) => [channel, new Set()]));
-    this.#listener = redisClient(settings, 'channels');
-    this.#listener.on('error', () => undefined); // unobserved it would be printed
-    this.#listener.on('message', (channel: string, text: string) => {
-      for (const report of this.#followers.get(channel) ?? []) report(text);
+    this.#subscription = new RedisSubscription({
+      settings, log, nodes: () => link.nodes(), channels: [...this.#followers.keys()],
+      heard: (channel, text) => { for (const report of this.#followers.get(channel) ?? []) report(text); },
+      stands: () => { this.#standsAgain(); },
     });
-    this.#listener.on('ready', () => { void this.#subscribe(); });
   }
+
+  /** Whether what is published now is heard, as far as is known. */
+  get stands(): boolean { return this.#subscription.stands; }
 
   /** Resolves after the first attempt; never rejects. */
-  async start(): Promise<void> {
-    this.#ping ??= setInterval(() => { void this.#beat(); }, PING_MS).unref();
-    await this.#listener.connect().then(() => this.#subscribe(), () => undefined); // its retries go on
-  }
+  async start(): Promise<void> { await this.#subscription.start(); }
 
-  stop(): void {
-    clearInterval(this.#ping);
-    this.#listener.disconnect();
-  }
+  stop(): void { this.#subscription.stop(); }
 
   tellRevoked(keyId: string): void { this.tell(this.#keys.revoked, keyId); }
 
-  followRevoked(report: (keyId: string) => void): () => void { return this.follow(this.#keys.revoked, report); }
+  followRevoked(report: (keyId: string) => void, missed: () => void = () => undefined): () => void {
+    const unfollow = this.follow(this.#keys.revoked, report);
+    const own = (): void => { missed(); }; // each counts, also one given twice
+    this.#missed.add(own);
+    return () => {
+      unfollow();
+      this.#missed.delete(own);
+    };
+  }
 
   tellDemand({ kind, poolUid, principal }: DemandWord): void { this.tell(this.#keys.demand, `${kind} ${poolUid} ${principal}`); }
 
@@ -81,20 +83,9 @@ export class RedisChannels implements Revocations, DemandWords {
     return () => { this.#followers.get(channel)?.delete(report); };
   }
 
-  /** Keeps the connection from being silent. Never rejects. */
-  async #beat(): Promise<void> {
-    if (this.#subscribed) await this.#listener.ping().catch(() => undefined);
-    else await this.#subscribe();
-  }
-
-  /** May be repeated; never rejects. What was subscribed once is subscribed again by each new connection. */
-  async #subscribe(): Promise<void> {
-    try {
-      await this.#listener.subscribe(...this.#followers.keys());
-      this.#subscribed = true;
-    } catch (error) {
-      this.#log.debug({ error: String(error) }, 'channels-not-followed');
-    }
+  #standsAgain(): void {
+    if (this.#stoodBefore) for (const missed of this.#missed) missed();
+    this.#stoodBefore = true;
   }
 }
 

@@ -3,7 +3,7 @@ import { MAX_WAITING_OF_POOL, type Admission, type ClaimEntry, type Claims, type
 import type { Log } from '../contracts/log.ts';
 import { tooManyWaiting, unavailable } from '../model/refusals.ts';
 import type { Keys } from './keys.ts';
-import { NO_LIMIT, type RedisQuotas } from './quotas.ts';
+import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RedisRequests } from './requests.ts';
 import { ADMIT_CLAIM, BEAT_WAITING, COUNT_WAITING, JOIN_WAITING, LEAVE_WAITING } from './scripts/claims.ts';
@@ -28,13 +28,17 @@ interface Waiter {
   at: string;
   /** It is being admitted, or was: no heartbeat puts it back. */
   state: 'waits' | 'tries' | 'admitted';
+  /** An admission whose answer never came may put it back into the order. */
+  isUnsure: boolean;
 }
+
+interface OwnWaiters { readonly pool: WaitedPool; readonly waiters: Map<string, Waiter> }
 
 /** Claims in Redis: the order of those who wait, and one script for all that one claim needs. `start()` keeps its waiters alive. */
 export class RedisClaims implements Claims {
   readonly #deps: RedisClaimsDeps;
   /** This replica's, by pool and id; bounded by MAX_WAITING_OF_POOL and by who lets them wait. */
-  readonly #pools = new Map<string, { readonly pool: WaitedPool; readonly waiters: Map<string, Waiter> }>();
+  readonly #pools = new Map<string, OwnWaiters>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: RedisClaimsDeps) {
@@ -47,10 +51,8 @@ export class RedisClaims implements Claims {
   async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
     const { link, replica } = this.#deps;
     const id = randomUUID();
-    const waiter: Waiter = { member: `${id}|${replica}`, at: '', state: 'waits' };
-    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>() };
-    this.#pools.set(pool.uid, own);
-    own.waiters.set(id, waiter);
+    const waiter: Waiter = { member: `${id}|${replica}`, at: '', state: 'waits', isUnsure: false };
+    this.#ownOf(pool).waiters.set(id, waiter);
     const place = { pool, id };
     try {
       const [answer, at] = await link.run(JOIN_WAITING, this.#keys(pool), [id, replica, MAX_WAITING_OF_POOL]);
@@ -66,7 +68,20 @@ export class RedisClaims implements Claims {
   async leaveWaiting(place: WaitingPlace): Promise<void> {
     const waiter = this.#forget(place);
     if (!waiter || waiter.state === 'admitted') return;
-    await this.#deps.link.run(LEAVE_WAITING, [this.#deps.keys.waiting(place.pool)], [waiter.member]);
+    if (waiter.isUnsure) this.#ownOf(place.pool);
+    try {
+      await this.#deps.link.run(LEAVE_WAITING, [this.#deps.keys.waiting(place.pool)], [waiter.member]);
+    } catch (error) {
+      this.#ownOf(place.pool);
+      throw error;
+    }
+  }
+
+  /** This replica's waiters of the pool, of which the next heartbeat tells, be it that there are none. */
+  #ownOf(pool: WaitedPool): OwnWaiters {
+    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>() };
+    this.#pools.set(pool.uid, own);
+    return own;
   }
 
   async waiting(pool: WaitedPool): Promise<number> {
@@ -74,7 +89,7 @@ export class RedisClaims implements Claims {
     return Number(count);
   }
 
-  async admitClaim({ pool, instance, limit, idle, place, from, request, open }: ClaimEntry): Promise<Admission> {
+  async admitClaim({ pool, instance, limit, idle, place, attempt, from, request, open, looked = false }: ClaimEntry): Promise<Admission> {
     const { link, keys, replica, requests, quotas } = this.#deps;
     const begun = request && open && requests.begin(request, open);
     if (begun && 'kind' in begun) return { opened: begun };
@@ -83,11 +98,17 @@ export class RedisClaims implements Claims {
     const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
     const run = link.run(ADMIT_CLAIM,
       [keys.usage(pool.owner, 'sandboxes'), keys.unsettled(pool.owner, 'sandboxes'), ...this.#keys(pool), ...(begun?.keys ?? (request ? [keys.request(pool.owner, request.key)] : []))],
-      [replica, instance, Math.min(limit, NO_LIMIT), from ?? '', owner ?? '', idle, waiter?.member ?? '', waiter?.at ?? '', ...(begun?.args ?? [])]);
+      [holderOf(replica, attempt), instance, Math.min(limit, NO_LIMIT), from ?? '', owner ?? '', idle, waiter?.member ?? '', waiter?.at ?? '', looked ? 'looked' : '', ...(begun?.args ?? [])]);
     if (waiter) waiter.state = 'tries';
-    const [answer, ...more] = await run.finally(() => { if (waiter) waiter.state = 'waits'; });
+    const [answer, ...more] = await run
+      .catch((error: unknown) => {
+        if (waiter) waiter.isUnsure = true;
+        throw error;
+      })
+      .finally(() => { if (waiter) waiter.state = 'waits'; });
     if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
     if (answer === 'taken') throw takenOver();
+    if (answer === 'look') return 'look-first';
     if (answer === 'unknown') throw quotas.unknown(pool.owner);
     if (waiter && answer === 'ok') waiter.state = 'admitted';
     return answer === 'ok' ? 'admitted' : answer === 'full' ? 'full' : 'not-its-turn';
@@ -96,8 +117,11 @@ export class RedisClaims implements Claims {
   /** Says that this replica lives, and who waits here. Never rejects: what others take for dead has its place again with the next one. */
   async beat(): Promise<void> {
     const { link, replica, log } = this.#deps;
-    const beats = await Promise.allSettled([...this.#pools.values()].map(({ pool, waiters }) =>
-      link.run(BEAT_WAITING, this.#keys(pool), [replica, ...[...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']))])));
+    const beats = await Promise.allSettled([...this.#pools.values()].map(async ({ pool, waiters }) => {
+      const places = [...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']));
+      await link.run(BEAT_WAITING, this.#keys(pool), [replica, ...places]);
+      if (waiters.size === 0) this.#pools.delete(pool.uid);
+    }));
     const failed = beats.filter(({ status }) => status === 'rejected').length;
     if (failed > 0) log.debug({ failed, of: beats.length }, 'waiting-not-told');
   }

@@ -1,6 +1,7 @@
 import type { RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
-import type { Coordination, UsageRecords } from '../contracts/coordination.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
@@ -10,6 +11,7 @@ import { EVENT_SCRIPTS, RedisEventLog } from './event-log.ts';
 import { RedisHealth } from './health.ts';
 import { RedisInquiries } from './inquiries.ts';
 import { keysOf } from './keys.ts';
+import { RedisLeaseStore } from './lease-store.ts';
 import { LEASE_SCRIPTS, RedisLeases } from './leases.ts';
 import { QUOTA_SCRIPTS, RedisQuotas } from './quotas.ts';
 import { COUNT, redisRateLimits } from './rate-limits.ts';
@@ -47,24 +49,26 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, metric
   const keys = keysOf(settings.prefix);
   const link = new RedisLink({ settings, log, metrics, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...CLAIM_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT, ADD_AUDIT] });
   const leaseLink = new RedisLink({ settings, log, metrics, name: 'leases', scripts: LEASE_SCRIPTS });
-  const leases = new RedisLeases({ link: leaseLink, keys, log, replica });
+  const leases = new RedisLeases({ store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }), log, replica });
   const requests = new RedisRequests({ link, keys, log });
-  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, ...options });
+  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, replicas: () => leases.replicas(), ...options });
   const claims = new RedisClaims({ link, keys, log, replica, requests, quotas });
-  const activity = new RedisActivity({ link, keys });
+  const activity = new RedisActivity({ link, keys, replica });
   const events = new RedisEventLog({ link, keys, log });
   const channels = new RedisChannels({ link, settings, keys, log, others: [keys.asked(replica)] });
   const inquiries = new RedisInquiries({ channels, keys, clock, replica });
-  const health = new RedisHealth([link, leaseLink], log);
+  const health = new RedisHealth([link, leaseLink], { channels, log });
   const coordination: Coordination = {
     reserve: (...call) => quotas.reserve(...call),
     withdraw: (...call) => quotas.withdraw(...call),
+    confirm: (...call) => quotas.confirm(...call),
     stillReserved: (...call) => quotas.stillReserved(...call),
     release: (...call) => quotas.release(...call),
     used: (...call) => quotas.used(...call),
     expectUse: (tenant) => { quotas.expectUse(tenant); },
     restore: () => quotas.restore(),
     unsettled: (...call) => quotas.unsettled(...call),
+    parts: (...call) => quotas.parts(...call),
     settle: (...call) => quotas.settle(...call),
     joinWaiting: (...call) => claims.joinWaiting(...call),
     leaveWaiting: (...call) => claims.leaveWaiting(...call),
@@ -74,19 +78,21 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, metric
     follow: (...call) => leases.follow(...call),
     giveUp: (...call) => leases.giveUp(...call),
     leave: (...call) => leases.leave(...call),
+    join: (...call) => leases.join(...call),
     replicas: (...call) => leases.replicas(...call),
     holders: () => leases.holders(),
     openRequest: (...call) => requests.openRequest(...call),
     keepAnswer: (...call) => requests.keepAnswer(...call),
     giveUpRequest: (...call) => requests.giveUpRequest(...call),
     touch: (...call) => activity.touch(...call),
+    work: (...call) => activity.work(...call),
     expire: (...call) => activity.expire(...call),
     markEnded: (...call) => activity.markEnded(...call),
     ended: (...call) => activity.ended(...call),
     publishEvent: (...call) => events.publishEvent(...call),
     followEvents: (...call) => events.followEvents(...call),
     tellRevoked: (keyId) => { channels.tellRevoked(keyId); },
-    followRevoked: (report) => channels.followRevoked(report),
+    followRevoked: (...call) => channels.followRevoked(...call),
     tellDemand: (word) => { channels.tellDemand(word); },
     followDemand: (report) => channels.followDemand(report),
     askReplica: (...call) => inquiries.askReplica(...call),

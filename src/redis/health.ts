@@ -4,17 +4,24 @@ import type { RedisLink } from './redis-link.ts';
 
 const LOOK_MS = 30_000;
 
+export interface RedisHealthDeps {
+  readonly channels: { readonly stands: boolean };
+  readonly log: Log;
+}
+
 /** What Redis says of itself, looked at whenever it answers again, and every half minute. */
 export class RedisHealth {
   readonly #links: readonly RedisLink[];
+  readonly #channels: RedisHealthDeps['channels'];
   readonly #log: Log;
   #warnings: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
   readonly #onReady = (): void => { void this.#look(); };
 
   /** The first link is asked. */
-  constructor(links: readonly [RedisLink, ...RedisLink[]], log: Log) {
+  constructor(links: readonly [RedisLink, ...RedisLink[]], { channels, log }: RedisHealthDeps) {
     this.#links = links;
+    this.#channels = channels;
     this.#log = log;
   }
 
@@ -31,7 +38,8 @@ export class RedisHealth {
   }
 
   describe(): CoordinationHealth {
-    return { problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'], warnings: this.#warnings };
+    const deaf = this.#channels.stands ? [] : ['channels of Redis are not heard: that a key was revoked elsewhere is known a moment later'];
+    return { problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'], warnings: [...this.#warnings, ...deaf] };
   }
 
   async #look(): Promise<void> {

@@ -9,8 +9,11 @@ import type { FinishedSandbox } from '../model/sandbox.ts';
 import { MOST_DECISIONS, type ToldDecision } from '../model/scaling-decision.ts';
 import { tenantKey } from '../model/tenant.ts';
 import { keysOf } from './keys.ts';
+import { HistoryRoom } from './history-room.ts';
 import { RedisLink } from './redis-link.ts';
-import { COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, WALK } from './scripts/history.ts';
+import {
+  COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, MAKE_ROOM, MATCH_GROUPS, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, WALK,
+} from './scripts/history.ts';
 import type { RedisSettings } from './settings.ts';
 
 export interface RedisHistoryOptions extends RetentionOptions {
@@ -30,6 +33,11 @@ const STEP_BODIES = 250;
 /** Steps of one page at most. */
 const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
+/** Groups that one step of a look through all of them looks at. */
+const STEP_GROUPS = 1_000;
+const SCRIPTS = [
+  RECORD, FIND, TOTAL, MATCH_GROUPS, WALK, FORGET, MAKE_ROOM, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE,
+];
 /** Where no moment is given: before any. */
 const EVER = '-inf';
 
@@ -42,6 +50,7 @@ export class RedisHistory implements History {
   readonly #key: string;
   readonly #options: RedisHistoryOptions;
   readonly #retention: Retention;
+  readonly #room: HistoryRoom;
 
   constructor(options: RedisHistoryOptions) {
     this.#options = options;
@@ -50,24 +59,33 @@ export class RedisHistory implements History {
       forget: async (before) => Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
       failed: (error) => { options.log.debug({ error }, 'history not forgotten'); },
     });
-    this.#link = new RedisLink({ settings: options.settings, log: options.log, metrics: options.metrics, name: 'history', scripts: [RECORD, FIND, TOTAL, WALK, FORGET, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE] });
+    this.#link = new RedisLink({ settings: options.settings, log: options.log, metrics: options.metrics, name: 'history', scripts: SCRIPTS });
+    this.#room = new HistoryRoom({
+      ...options,
+      makeRoom: async (share, most) => {
+        const [, forgotten, used] = await this.#link.run(MAKE_ROOM, [this.#key], [share, most]);
+        return { forgotten: Number(forgotten), used: Number(used) };
+      },
+    });
   }
 
   /** Never rejects: what needs Redis says so while it is away. */
   async start(): Promise<void> {
     await this.#link.start();
     this.#retention.start();
+    this.#room.start();
   }
 
   /** Resolves when the step under way, if any, has ended. */
   async stop(): Promise<void> {
-    await this.#retention.stop();
+    await Promise.all([this.#retention.stop(), this.#room.stop()]);
     this.#link.stop();
   }
 
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner, poolName, claimedAt, terminatedAt } = finished;
     await this.#link.run(RECORD, [this.#key], [id, JSON.stringify(finished), `${tenantKey(owner)}/${poolName}`, claimedAt, terminatedAt, this.#options.retentionMs]);
+    this.#room.recorded();
   }
 
   async find(id: InstanceId): Promise<FinishedSandbox | undefined> {
@@ -95,23 +113,53 @@ export class RedisHistory implements History {
   }
 
   async countByNamespace(): Promise<ReadonlyMap<string, number>> {
-    const [, ...counts] = await this.#link.run(COUNT_BY_NAMESPACE, [this.#key], []);
-    const found = new Map<string, number>();
-    for (let i = 0; i < counts.length; i += 2) found.set(String(counts[i]), Number(counts[i + 1]));
-    return found;
+    const found = new Set<string>();
+    for await (const { name } of this.#groups(EVER, '')) found.add(name.slice(0, name.indexOf('/')));
+    const namespaces = [...found].toSorted();
+    const counted = new Map<string, number>();
+    for (let from = 0; from < namespaces.length; from += STEP_GROUPS) {
+      const some = namespaces.slice(from, from + STEP_GROUPS);
+      const [, ...counts] = await this.#link.run(COUNT_BY_NAMESPACE, [this.#key], some);
+      some.forEach((namespace, n) => { if (Number(counts[n]) > 0) counted.set(namespace, Number(counts[n])); });
+    }
+    return counted;
   }
+
+  /** What whoever looks at the daemon should know: that history was forgotten early, for want of room. */
+  warnings(): readonly string[] { return this.#room.warnings(); }
 
   async list(filter: FinishedFilter, { offset, limit }: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
     if (contradicts(filter)) return { items: [], total: 0 };
     const since = filter.since ?? EVER;
-    const { level, exact, pattern } = indexOf(filter);
-    const [, counted, newer, ...groups] = await this.#link.run(TOTAL, [this.#key], [since, exact ? level : '', pattern]);
-    const total = Number(counted);
-    if (offset >= total || limit === 0 || (!exact && groups.length === 0)) return { items: [], total };
+    const { level, group, pattern } = indexOf(filter);
+    if (pattern !== undefined) return await this.#listMatching({ level, since, pattern }, { offset, limit });
+    const [answer, counted, newer, exact] = await this.#link.run(TOTAL, [this.#key], [since, level, group ?? '']);
+    const total = answer === 'none' ? 0 : Number(counted);
+    if (offset >= total || limit === 0) return { items: [], total };
     // What was claimed since then ended since then: that much is left out by rank alone.
-    const rank = exact ? Math.min(offset, Number(newer)) : 0;
-    const items = await this.#walk({ level, since, groups: groups.map(String), rank }, { skip: offset - rank, limit: Math.min(limit, total - offset) });
+    const rank = Math.min(offset, Number(newer));
+    const items = await this.#walk({ level: String(exact), since, groups: [], rank }, { skip: offset - rank, limit: Math.min(limit, total - offset) });
     return { items, total };
+  }
+
+  /** Where no index has what matches and nothing else. */
+  async #listMatching({ level, since, pattern }: Matching, { offset, limit }: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
+    const counts = new Map<string, number>();
+    for await (const { group, count } of this.#groups(since, pattern)) counts.set(group, count);
+    const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    if (offset >= total || limit === 0) return { items: [], total };
+    const items = await this.#walk({ level, since, groups: [...counts.keys()], rank: 0 }, { skip: offset, limit: Math.min(limit, total - offset) });
+    return { items, total };
+  }
+
+  /** The groups that match, in steps; perhaps one of them twice. */
+  async *#groups(since: number | string, pattern: string): AsyncGenerator<{ readonly group: string; readonly name: string; readonly count: number }> {
+    let cursor = '0';
+    do {
+      const [, next, ...found] = await this.#link.run(MATCH_GROUPS, [this.#key], [cursor, STEP_GROUPS, since, pattern]);
+      cursor = String(next);
+      for (let i = 0; i < found.length; i += 3) yield { group: String(found[i]), name: String(found[i + 1]), count: Number(found[i + 2]) };
+    } while (cursor !== '0');
   }
 
   /** Steps of bounded cost, between which others' calls go first. */
@@ -135,14 +183,22 @@ export class RedisHistory implements History {
 interface Page { readonly offset: number; readonly limit: number }
 interface Walk { readonly level: string; readonly since: number | string; readonly groups: readonly string[]; readonly rank: number }
 
-/** The narrowest index that has all that match; `exact`: it has nothing else. `pattern`: Lua's, of the groups' names. */
-const indexOf = (filter: FinishedFilter): { readonly level: string; readonly exact: boolean; readonly pattern: string } => {
+interface Matching { readonly level: string; readonly since: number | string; readonly pattern: string }
+
+/**
+ * Names the narrowest index that has all that match. `group`: the index is that of one owner's pool, and has nothing else. `pattern`:
+ * the index has more than what matches, which is in groups whose names match this, as Lua has it.
+ */
+const indexOf = (filter: FinishedFilter): { readonly level: string; readonly group?: string; readonly pattern?: string } => {
   const { namespace, team, user } = filter.owner ?? filter;
   const { poolName } = filter;
-  const pattern = `^${[namespace, team, user, poolName].map((part) => (part === undefined ? '[^/]*' : part.replaceAll(/[^a-zA-Z0-9]/g, '%$&'))).join('/')}$`;
-  if (namespace !== undefined && team !== undefined && user !== undefined) return { level: `:owner:${namespace}/${team}/${user}`, exact: poolName === undefined, pattern };
-  const exact = team === undefined && user === undefined && poolName === undefined;
-  return { level: namespace === undefined ? ':all' : `:namespace:${namespace}`, exact, pattern };
+  const isOwner = namespace !== undefined && team !== undefined && user !== undefined;
+  if (isOwner && poolName !== undefined) return { level: '', group: `${namespace}/${team}/${user}/${poolName}` };
+  if (isOwner) return { level: `:owner:${namespace}/${team}/${user}` };
+  const level = namespace === undefined ? ':all' : `:namespace:${namespace}`;
+  if (team === undefined && user === undefined && poolName === undefined) return { level };
+  const parts = [namespace, team, user, poolName].map((part) => (part === undefined ? '[^/]*' : part.replaceAll(/[^a-zA-Z0-9]/g, '%$&')));
+  return { level, pattern: `^${parts.join('/')}$` };
 };
 
 /** Of `group|claimed|ended|JSON`. */

@@ -14,7 +14,7 @@ export const keysOf = (prefix: string) => {
   const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenantKey(tenant)}}`;
   const ofBucket = (bucket: number): string => `${prefix}:{activity-${bucket}}`;
   return {
-    /** Hash: `:run`, `:total`, `:version`, and by name `amount|version|holder,holder`. */
+    /** Hash: `:run`, `:total`, `:version`, and by name `amount|version|parts` (scripts/usage-entry.ts). */
     usage: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:usage:${resource}`,
     /** Sorted set of names that were reserved and not settled, by moment. */
     unsettled: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:unsettled:${resource}`,
@@ -22,7 +22,7 @@ export const keysOf = (prefix: string) => {
     waiting: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting:${uid}`,
     waitingSeen: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting-seen:${uid}`,
     /** Text: `moment|token|run` of a rebuild that is under way. */
-    rebuild: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:rebuild:${resource}`,
+    rebuild: (tenant: Tenant): string => `${ofTenant(tenant)}:rebuild`,
     /** Hash: `body`, `owner` and `until` while in flight, `instance`, `answer`. */
     request: (tenant: Tenant, mark: string): string => `${ofTenant(tenant)}:request:${mark}`,
     /** Sorted set of the keys of a tenant's requests, by the moment at which they are forgotten. */
@@ -31,6 +31,8 @@ export const keysOf = (prefix: string) => {
     activity: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:marks`,
     activityBucket: (bucket: number): string => `${ofBucket(bucket)}:marks`,
     /** Text: the end, as JSON. */
+    /** Sorted set: replicas that carry something out in the sandbox, by until when that holds. */
+    working: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:working:${id}`,
     ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
     /** Hash and sorted set of tokens that wait, by moment. */
     tokens: `${prefix}:{tokens}:values`,
@@ -39,11 +41,11 @@ export const keysOf = (prefix: string) => {
     rate: (name: string): string => `${prefix}:rate:${name}`,
     /** Sorted set of live replicas, by their last heartbeat. */
     replicas: `${prefix}:{leases}:replicas`,
+    /** Sorted set of those that take leases, by their last heartbeat. */
+    leaseTakers: `${prefix}:{leases}:takers`,
     /** Hash by shard: its last epoch. */
     epochs: `${prefix}:{leases}:epochs`,
-    /** Hash by shard: who said that it holds it. */
-    holders: `${prefix}:{leases}:holders`,
-    /** redlock's. */
+    /** Text: `replica random`, of redlock; the lock of a shard. */
     lease: (shard: number): string => `${prefix}:{leases}:shard-${shard}`,
     /** Channel of revoked API keys, by id. */
     revoked: `${prefix}:revoked`,

@@ -1,79 +1,84 @@
-import Redlock, { type Lock } from 'redlock';
 import type { Lease, LeaseListener, Leases } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import { rendezvous } from '../model/rendezvous.ts';
-import { SHARDS } from '../model/shards.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
-import { HEARTBEAT, NEXT_EPOCH, NO_HOLDER } from './scripts/leases.ts';
+import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
+import { HEARTBEAT, NEXT_EPOCH } from './scripts/leases.ts';
+import { ShardView } from './shard-view.ts';
 
-export const LEASE_SCRIPTS = [HEARTBEAT, NEXT_EPOCH, NO_HOLDER] as const;
+export const LEASE_SCRIPTS = [HEARTBEAT, NEXT_EPOCH] as const;
 
-const TTL_MS = 4_000;
-const EXTEND_MS = 1_300;
-/** How often a shard is tried that nobody alive holds. */
-const TAKE_MS = 250;
-/** A replica is dead without a heartbeat for so long: before its locks end, so that they are taken the moment they do. */
-const DEAD_MS = 3_500;
+/** Between heartbeats, each of which extends what is held. */
+const BEAT_MS = 1_300;
+/** The same while a shard is free, or is to come to this replica, or Redis does not answer. */
+const SOON_MS = 250;
 /** Ours ends so much earlier than Redis has it: clocks do not run at one speed. */
 const DRIFT_MS = 100;
+/** What another replica is to have, and is not given up within this, is lost. */
+const HAND_OVER_MS = 5_000;
+/** A shard that its chosen replica did not take is kept for this, before that one is to have it again. */
+const KEEP_MS = 30_000;
+
+/** Monotonic time in ms, which goes on while the process is stopped; and timers, which return how to cancel them. */
+export interface LeaseTime {
+  now(): number;
+  after(ms: number, due: () => void): () => void;
+}
 
 export interface RedisLeasesDeps {
-  /** A connection of its own: no claim stands in the way of an extension. */
-  readonly link: RedisLink;
-  readonly keys: Keys;
+  readonly store: LeaseStore;
   readonly log: Log;
+  /** This replica's name. */
   readonly replica: string;
-  /** ms; never set back, and goes on while the process is stopped. */
-  readonly monotonic?: () => number;
+  readonly time?: LeaseTime;
 }
 
 interface Held extends Lease {
   readonly shard: number;
-  readonly lock: Lock;
+  readonly lock: ShardLock;
   /** By the monotonic clock. */
   until: number;
-  wantedElsewhere: boolean;
+  /** The replica that was to have it and did not take it; until when it is not offered to that one again. */
+  readonly insteadOf: string | undefined;
+  readonly keptUntil: number;
+  /** Since when another replica is to have it. */
+  wantedSince: number | undefined;
 }
 
-/** Leases of the shards: a lock of redlock each, extended every 1.3 s, over the live replicas by rendezvous hashing. */
+/**
+ * Takes and keeps the leases of the shards, each of which is a lock in Redis. Each round is a heartbeat, which extends what
+ * is held and shows what is free; then what is due is taken. Leases are taken while somebody follows them.
+ */
 export class RedisLeases implements Leases {
   readonly #deps: RedisLeasesDeps;
-  readonly #monotonic: () => number;
-  readonly #redlock: Redlock;
+  readonly #time: LeaseTime;
+  readonly #view: ShardView;
   readonly #held = new Map<number, Held>();
   readonly #listeners = new Set<LeaseListener>();
-  #holders: ReadonlyMap<number, string> = new Map();
-  #replicas: readonly string[];
-  #leaving = false;
+  #left = false;
   #running = false;
-  #timer: NodeJS.Timeout | undefined;
-  #round: Promise<void> = Promise.resolve();
-  #beatAt = Number.NEGATIVE_INFINITY;
+  #cancel: () => void = () => undefined;
+  #round: Promise<void> | undefined;
+  #hurries = false;
 
   constructor(deps: RedisLeasesDeps) {
     this.#deps = deps;
-    this.#monotonic = deps.monotonic ?? (() => performance.now());
-    this.#replicas = [deps.replica];
-    this.#redlock = new Redlock([deps.link.client], { retryCount: 0, driftFactor: 0 });
-    this.#redlock.on('clientError', (error) => { deps.log.debug({ error: String(error) }, 'lease-call-failed'); });
+    this.#time = deps.time ?? realTime;
+    this.#view = new ShardView(deps.replica);
   }
 
-  /** Begins to take leases. */
   start(): void {
     if (this.#running) return;
     this.#running = true;
-    this.#again(0);
+    this.#soon();
   }
 
   /** Resolves when nothing is under way; what is still held ends by itself. */
   async stop(): Promise<void> {
-    this.leave();
     this.#running = false;
-    clearTimeout(this.#timer);
+    this.#left = true;
+    this.#cancel();
     await this.#round;
     for (const shard of [...this.#held.keys()]) this.#lose(shard);
-    await this.#beat().catch(() => undefined);
+    await this.#deps.store.beat('leaves', new Map()).catch(() => undefined);
   }
 
   lease(shard: number): Lease | undefined {
@@ -83,10 +88,11 @@ export class RedisLeases implements Leases {
 
   follow(listener: LeaseListener): () => void {
     this.#listeners.add(listener);
-    for (const { shard, wantedElsewhere } of this.#held.values()) {
-      listener.gained(shard);
-      if (wantedElsewhere) listener.lost(shard, 'wanted-elsewhere');
+    for (const { shard, wantedSince } of [...this.#held.values()]) {
+      this.#report(listener, (one) => { one.gained(shard); });
+      if (wantedSince !== undefined) this.#report(listener, (one) => { one.lost(shard, 'wanted-elsewhere'); });
     }
+    this.#soon();
     return () => { this.#listeners.delete(listener); };
   }
 
@@ -95,111 +101,121 @@ export class RedisLeases implements Leases {
     if (!held) return;
     this.#held.delete(shard);
     held.until = Number.NEGATIVE_INFINITY;
-    const { link, keys, replica } = this.#deps;
-    await Promise.allSettled([held.lock.unlock(), link.run(NO_HOLDER, [keys.holders], [shard, replica])]);
+    await held.lock.unlock().catch(() => undefined); // the next heartbeat removes it, or it ends by itself
+    this.#soon(); // to see whether it is taken
   }
 
   leave(): void {
-    if (this.#leaving) return;
-    this.#leaving = true;
-    this.#beatAt = Number.NEGATIVE_INFINITY; // the next round tells the others
-    clearTimeout(this.#timer);
-    this.#round = this.#round.then(() => { clearTimeout(this.#timer); return this.#goRound(); });
+    if (this.#left) return;
+    this.#left = true;
+    this.#soon();
   }
 
-  replicas(): readonly string[] { return this.#replicas; }
+  join(): void {
+    if (!this.#left) return;
+    this.#left = false;
+    this.#soon();
+  }
 
-  /** Who said that it holds which shard, as last seen. */
-  holders(): ReadonlyMap<number, string> { return this.#holders; }
+  replicas(): readonly string[] { return [...new Set([...this.#view.replicas, this.#deps.replica])].sort(); }
 
-  #again(delayMs: number): void {
+  holders(): ReadonlyMap<number, string> { return this.#view.holders; }
+
+  /** Begins a round now, or once the one that is under way is over. */
+  #soon(): void {
     if (!this.#running) return;
-    this.#timer = setTimeout(() => { this.#round = this.#goRound(); }, delayMs).unref();
+    this.#hurries = true;
+    if (!this.#round) this.#beginAfter(0);
   }
 
-  /** Extends what is held and takes what is due. Never rejects. */
-  async #goRound(): Promise<void> {
-    const began = this.#monotonic();
-    try {
-      for (const held of [...this.#held.values()]) if (!held.held()) this.#lose(held.shard);
-      if (began - this.#beatAt >= EXTEND_MS - TAKE_MS / 2) {
-        this.#beatAt = began;
-        const [beat] = await Promise.allSettled([this.#beat(), ...[...this.#held.values()].map((held) => this.#extend(held))]);
-        if (beat.status === 'fulfilled') this.#share();
-      }
-      await Promise.allSettled(this.#due().map((shard) => this.#take(shard)));
-    } catch (error) {
-      this.#deps.log.debug({ error: String(error) }, 'lease-round-failed');
-    }
-    const next = this.#due().length > 0 ? TAKE_MS : EXTEND_MS;
-    this.#again(Math.max(TAKE_MS / 5, began + next - this.#monotonic()));
+  #beginAfter(ms: number): void {
+    this.#cancel();
+    this.#cancel = this.#time.after(ms, () => { this.#begin(); });
   }
+
+  #begin(): void {
+    const began = this.#time.now();
+    this.#hurries = false;
+    this.#round = this.#goRound()
+      .catch((error: unknown) => {
+        this.#deps.log.debug({ error: String(error) }, 'lease-round-failed');
+        return SOON_MS;
+      })
+      .then((pauseMs) => {
+        this.#round = undefined;
+        if (this.#running) this.#beginAfter(this.#hurries ? 0 : Math.max(SOON_MS / 5, began + pauseMs - this.#time.now()));
+      });
+  }
+
+  /** Returns after how many ms the next one is to begin. Rejects where Redis does not answer. */
+  async #goRound(): Promise<number> {
+    this.#loseWhatIsOver();
+    await this.#beat();
+    this.#offer();
+    if (!this.#takes) return BEAT_MS;
+    const due = this.#view.due(this.#time.now()).filter((shard) => !this.#held.has(shard));
+    await Promise.all(due.map((shard) => this.#take(shard)));
+    return this.#view.isUnsettled() ? SOON_MS : BEAT_MS;
+  }
+
+  get #takes(): boolean { return this.#running && !this.#left && this.#listeners.size > 0; }
 
   async #beat(): Promise<void> {
-    const { link, keys, replica } = this.#deps;
-    const [, count, ...rest] = await link.run(HEARTBEAT, [keys.replicas, keys.holders], [replica, DEAD_MS, this.#leaving ? 'leave' : 'join']);
-    this.#replicas = rest.slice(0, Number(count)).map(String).sort();
-    const holders = new Map<number, string>();
-    for (let i = Number(count); i < rest.length; i += 2) holders.set(Number(rest[i]), String(rest[i + 1]));
-    this.#holders = holders;
+    const sentAt = this.#time.now();
+    const held = new Map(this.#held);
+    try {
+      const values = new Map([...held].map(([shard, { lock }]) => [shard, lock.value]));
+      this.#view.heard(await this.#deps.store.beat(this.#takes ? 'takes' : 'lives', values), this.#time.now());
+    } catch (error) {
+      this.#view.unheard();
+      throw error;
+    } finally {
+      this.#loseWhatIsOver();
+    }
+    for (const [shard, one] of held) {
+      if (this.#held.get(shard) !== one) continue;
+      if (this.#view.valueOf(shard) === one.lock.value) one.until = sentAt + LEASE_TTL_MS - DRIFT_MS;
+      else this.#lose(shard);
+    }
   }
 
-  /** Shards that are to be this replica's and that nobody alive has. */
-  #due(): readonly number[] {
-    if (this.#leaving) return [];
-    const { replica } = this.#deps;
-    return Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => {
-      const holder = this.#holders.get(shard);
-      return !this.#held.has(shard) && this.#chosen(shard) === replica && (holder === undefined || holder === replica || !this.#replicas.includes(holder));
-    });
-  }
-
-  #chosen(shard: number): string | undefined { return rendezvous(`shard-${shard}`, this.#replicas); }
-
-  /** What another live replica is to have is told once; it goes on being held until it is given up. */
-  #share(): void {
+  /** Reports once what another replica is to have; it goes on being held until it is given up. */
+  #offer(): void {
+    const now = this.#time.now();
     for (const held of [...this.#held.values()]) {
-      const wanted = this.#leaving || this.#chosen(held.shard) !== this.#deps.replica;
-      if (!wanted || held.wantedElsewhere) continue;
-      held.wantedElsewhere = true;
-      for (const listener of this.#listeners) listener.lost(held.shard, 'wanted-elsewhere');
+      const chosen = this.#view.chosen(held.shard);
+      if (held.wantedSince !== undefined || chosen === undefined || chosen === this.#deps.replica) continue;
+      if (this.#takes && chosen === held.insteadOf && now < held.keptUntil) continue;
+      held.wantedSince = now;
+      this.#reportAll((listener) => { listener.lost(held.shard, 'wanted-elsewhere'); });
     }
   }
 
   async #take(shard: number): Promise<void> {
-    const { link, keys, replica, log } = this.#deps;
-    const sentAt = this.#monotonic();
-    let lock: Lock;
-    try {
-      lock = await this.#redlock.lock(keys.lease(shard), TTL_MS);
-    } catch {
-      return; // somebody has it still
-    }
-    const [, epoch] = await link.run(NEXT_EPOCH, [keys.epochs, keys.holders], [shard, replica]);
+    const { store, replica, log } = this.#deps;
+    const sentAt = this.#time.now();
+    const lock = await store.lock(shard).catch(() => undefined);
+    if (!lock) return;
+    const chosen = this.#view.chosen(shard);
+    const insteadOf = chosen === replica ? undefined : chosen;
     const held: Held = {
-      shard, lock, epoch: Number(epoch), until: sentAt + TTL_MS - DRIFT_MS, wantedElsewhere: false,
-      held: () => this.#monotonic() < held.until,
+      shard, lock, epoch: lock.epoch, until: sentAt + LEASE_TTL_MS - DRIFT_MS, held: () => this.#time.now() < held.until,
+      insteadOf, keptUntil: sentAt + KEEP_MS, wantedSince: undefined,
     };
-    if (!held.held() || !this.#running) {
-      await lock.unlock();
+    if (!held.held() || !this.#takes) {
+      await lock.unlock().catch(() => undefined);
       return;
     }
     this.#held.set(shard, held);
-    log.info({ shard, epoch: held.epoch }, 'lease-gained');
-    for (const listener of this.#listeners) listener.gained(shard);
+    log.info({ shard, epoch: held.epoch, ...(insteadOf === undefined ? {} : { insteadOf }) }, 'lease-gained');
+    this.#reportAll((listener) => { listener.gained(shard); });
   }
 
-  async #extend(held: Held): Promise<void> {
-    const sentAt = this.#monotonic();
-    held.lock.expiration = Number.MAX_SAFE_INTEGER; // Redis decides, not the machine's clock, which may have been set
-    try {
-      await held.lock.extend(TTL_MS);
-      if (held.held()) held.until = sentAt + TTL_MS - DRIFT_MS;
-    } catch (error) {
-      this.#deps.log.debug({ shard: held.shard, error: String(error) }, 'lease-not-extended');
-      held.until = Number.NEGATIVE_INFINITY; // redlock has removed what was left of it
+  #loseWhatIsOver(): void {
+    const now = this.#time.now();
+    for (const held of [...this.#held.values()]) {
+      if (!held.held() || (held.wantedSince !== undefined && now - held.wantedSince >= HAND_OVER_MS)) this.#lose(held.shard);
     }
-    if (!held.held()) this.#lose(held.shard);
   }
 
   #lose(shard: number): void {
@@ -208,6 +224,27 @@ export class RedisLeases implements Leases {
     this.#held.delete(shard);
     held.until = Number.NEGATIVE_INFINITY;
     this.#deps.log.warn({ shard, epoch: held.epoch }, 'lease-lost');
-    for (const listener of this.#listeners) listener.lost(shard, 'gone');
+    this.#reportAll((listener) => { listener.lost(shard, 'gone'); });
+  }
+
+  #reportAll(report: (listener: LeaseListener) => void): void {
+    for (const listener of [...this.#listeners]) this.#report(listener, report);
+  }
+
+  /** One listener that throws takes nothing away from the others. */
+  #report(listener: LeaseListener, report: (listener: LeaseListener) => void): void {
+    try {
+      report(listener);
+    } catch (error) {
+      this.#deps.log.error({ error: String(error) }, 'lease-listener-failed');
+    }
   }
 }
+
+const realTime: LeaseTime = {
+  now: () => performance.now(),
+  after: (ms, due) => {
+    const timer = setTimeout(due, ms).unref();
+    return () => { clearTimeout(timer); };
+  },
+};

@@ -1,20 +1,15 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import type { Log } from '../contracts/log.ts';
 import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
+import { COMMAND_MS, redisClient, type RedisNode } from './connection.ts';
 import { RedisTime } from './redis-time.ts';
 import type { Script } from './script.ts';
 import type { RedisSettings } from './settings.ts';
 
-/** A command ends in so many ms, answered or not. */
-export const COMMAND_MS = 1_000;
 /** Sooner than its caller gives up: Redis' time is known to within a journey of a ping. */
-const SCRIPT_MS = 900;
+export const SCRIPT_MS = 900;
 const PING_MS = 2_000;
-/** Without a byte for so long a connection counts as dead; pings come more often. */
-const SILENCE_MS = 6_000;
-const FIRST_RETRY_MS = 50;
-const LAST_RETRY_MS = 1_000;
 
 export interface RedisLinkOptions {
   readonly settings: RedisSettings;
@@ -92,6 +87,12 @@ export class RedisLink {
     }
   }
 
+  /** The nodes that are known now. */
+  nodes(): readonly RedisNode[] {
+    const clients = this.client instanceof Cluster ? this.client.nodes('all') : [this.client];
+    return clients.map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+  }
+
   /** INFO of each node that takes writes. */
   async info(...sections: readonly string[]): Promise<readonly string[]> {
     return await Promise.all(this.#masters().map((node) => node.info(...sections)));
@@ -159,43 +160,6 @@ export class RedisLink {
 
 /** What every call rejects with that found no Redis. */
 const away = (): Refusal => unavailable('what the replicas share (Redis) is out of reach; try again shortly');
-
-/** One that was not connected yet; `name` shows in Redis' CLIENT LIST. */
-export const redisClient = (settings: RedisSettings, name: string): Redis | Cluster => {
-  const { urls, cluster } = settings;
-  const tls = urls.some((url) => url.startsWith('rediss:'));
-  const nodes = urls.map((url) => {
-    const { hostname, port } = new URL(url);
-    return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 6379) };
-  });
-  const common = {
-    connectionName: `sandpool-${name}`,
-    protocol: 2,
-    commandTimeout: COMMAND_MS,
-    connectTimeout: COMMAND_MS,
-    socketTimeout: SILENCE_MS,
-    maxRetriesPerRequest: 1,
-    autoResendUnfulfilledCommands: false,
-    // Loses what a failover made a copy.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-    ...(settings.username === undefined ? {} : { username: settings.username }),
-    ...(settings.password === undefined ? {} : { password: settings.password }),
-    ...(tls ? { tls: settings.ca === undefined ? {} : { ca: settings.ca } } : {}),
-  } as const satisfies RedisOptions;
-  if (cluster) {
-    return new Cluster(nodes, {
-      lazyConnect: true, enableOfflineQueue: false, clusterRetryStrategy: retryAfter, redisOptions: common,
-      slotsRefreshTimeout: COMMAND_MS, slotsRefreshInterval: 5_000, retryDelayOnFailover: 100, retryDelayOnClusterDown: 100, maxRedirections: 3,
-      // Certificates name hosts, nodes announce addresses.
-      ...(tls ? { dnsLookup: (address, callback) => callback(null, address) } : {}),
-    });
-  }
-  const [node] = nodes;
-  if (!node) throw new Error('no address of Redis');
-  return new Redis({ ...common, ...node, lazyConnect: true, enableOfflineQueue: false, retryStrategy: retryAfter });
-};
-
-const retryAfter = (times: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LAST_RETRY_MS) * (0.75 + Math.random() / 2);
 
 /** What `defineCommand` has added; the count of keys comes first. */
 const commandOf = (client: Redis | Cluster, { name }: Script): ((...args: readonly (string | number)[]) => Promise<unknown>) => {

@@ -1,9 +1,8 @@
 /** What is used of redlock 4.2, which ships no types. */
 declare module 'redlock' {
   export interface Lock {
-    /** By the wall clock; `extend` refuses past it. */
-    expiration: number;
-    extend(ttlMs: number): PromiseLike<Lock>;
+    /** What the key holds while the lock does. */
+    readonly value: string;
     /** Rejects where it was no longer held. */
     unlock(): PromiseLike<void>;
   }
@@ -17,5 +16,7 @@ declare module 'redlock' {
     constructor(clients: readonly Client[], options: { readonly driftFactor?: number; readonly retryCount?: number });
     lock(resource: string, ttlMs: number): PromiseLike<Lock>;
     on(event: 'clientError', listener: (error: unknown) => void): this;
+    /** The value of the next lock. */
+    protected _random(): string;
   }
 }

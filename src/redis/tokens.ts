@@ -3,9 +3,9 @@ import type { Tokens } from '../contracts/coordination.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { ISSUE_TOKEN, REDEEM_TOKEN } from './scripts/tokens.ts';
+import { ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN } from './scripts/tokens.ts';
 
-export const TOKEN_SCRIPTS = [ISSUE_TOKEN, REDEEM_TOKEN] as const;
+export const TOKEN_SCRIPTS = [ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN] as const;
 
 /** Tokens that wait to be redeemed at one time. */
 export const MAX_TOKENS = 10_000;
@@ -18,8 +18,8 @@ export const redisTokens = ({ link, keys }: { readonly link: RedisLink; readonly
     if (answer !== 'ok') throw unavailable('too many tokens are waiting to be used; try again shortly', 5);
     return token;
   },
-  redeemToken: async (token) => {
-    const [answer, value] = await link.run(REDEEM_TOKEN, [keys.tokens, keys.tokenTimes], [token]);
-    return answer === 'ok' ? String(value) : undefined;
-  },
+  peekToken: async (token) => valueOf(await link.run(PEEK_TOKEN, [keys.tokens, keys.tokenTimes], [token])),
+  redeemToken: async (token) => valueOf(await link.run(REDEEM_TOKEN, [keys.tokens, keys.tokenTimes], [token])),
 });
+
+const valueOf = ([answer, value]: readonly unknown[]): string | undefined => (answer === 'ok' ? String(value) : undefined);

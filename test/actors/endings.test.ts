@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { Supervisor } from '../../src/actors/supervisor.ts';
 import { aPool, aSupervisor, alice, eventually } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { RefusingDriver } from '../support/refusing-driver.ts';
 
 describe('ends that nobody waits for', () => {
   const idleIn = (supervisor: Supervisor, uid: string): number | undefined => supervisor.pools.get(uid)?.counts.idle;
@@ -32,7 +34,6 @@ describe('ends that nobody waits for', () => {
   it('lets the surplus of another pool through in between', async () => {
     const { supervisor, pool, pools, driver, scale } = await aFullPool();
     const other = await pools.create(aPool({ name: 'other', replicas: 20 }));
-    supervisor.pools.add(other);
     await eventually(() => idleIn(supervisor, other.uid) === 20, 'filled');
     const others = new Set(supervisor.index.dismissable(other.uid, 'r1', 20).map((id) => `retire ${id}`));
     driver.hold('retire');
@@ -48,11 +49,11 @@ describe('ends that nobody waits for', () => {
   });
 
   it('retires what is left of a pool that is no more a few at a time', async () => {
-    const { supervisor, pool, driver, told } = await aFullPool();
+    const { supervisor, pools, driver, told } = await aFullPool();
     driver.hold('retire');
 
-    supervisor.pools.send(pool.uid, { type: 'REMOVED' });
-    await driver.settled();
+    for (const record of pools.records.values()) await pools.remove(record);
+    await eventually(() => told('retire') > 0, 'the first are retired');
 
     expect(told('retire')).to.be.within(1, 32);
     driver.letGo('retire');
@@ -72,5 +73,57 @@ describe('ends that nobody waits for', () => {
     driver.letGo('release');
     await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'gone');
     expect(told('release')).to.equal(60);
+  });
+
+  describe('in a namespace where all are refused', () => {
+    /** Two full pools of two tenants; those of the first refuse to end. */
+    const aRefusingTenant = async () => {
+      const driver = new RefusingDriver();
+      const world = await aSupervisor({ pool: { replicas: 40 }, driver });
+      const { supervisor, pools, pool, clock } = world;
+      const owner = { ...ALICE, namespace: 'elsewhere' };
+      const other = await pools.create(aPool({ name: 'other', owner, replicas: 40 }));
+      const areFull = () => [pool, other].every(({ uid }) => idleIn(supervisor, uid) === 40);
+      await eventually(areFull, 'both are full');
+      driver.refused.set(pool.owner.namespace, 'deletes');
+      const scale = (uid: string, replicas: number) => supervisor.pools.change(uid, (record) => ({ ...record, replicas }));
+      /** Lets so much time pass, in which everything is answered. */
+      const pass = async (ms: number) => {
+        for (let at = 0; at < ms; at += 500) {
+          clock.advance(500);
+          await driver.settled();
+          for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+        }
+      };
+      return { ...world, driver, other, scale, pass };
+    };
+
+    it('do not hold up those of other tenants', async () => {
+      const { supervisor, pool, other, scale } = await aRefusingTenant();
+      await scale(pool.uid, 0);
+      await scale(other.uid, 0);
+
+      await eventually(() => idleIn(supervisor, other.uid) === 0, 'the other pool is trimmed'); // and no clock was moved
+    });
+
+    it('are tried seldom, and done once they are not refused any more', async () => {
+      const { supervisor, pool, scale, pass, driver } = await aRefusingTenant();
+      await scale(pool.uid, 0);
+      await pass(600_000);
+      expect(driver.refusals).to.be.within(24, 24 + 20);
+
+      expect(idleIn(supervisor, pool.uid)).to.be.within(39, 40);
+      driver.refused.clear();
+      await pass(70_000);
+      expect(supervisor.pools.get(pool.uid)?.counts).to.deep.include({ idle: 0, retiring: 0 });
+    });
+
+    it('leave what they did not end to claims', async () => {
+      const { pool, scale, pass, claim } = await aRefusingTenant();
+      await scale(pool.uid, 0);
+      await pass(5_000);
+
+      for (let n = 0; n < 39; n++) await claim(alice, { poolName: 'default' });
+    });
   });
 });

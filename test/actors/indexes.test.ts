@@ -73,8 +73,8 @@ describe('the index of sandboxes', () => {
           index.remove(value);
           model.delete(value);
         } else {
-          const id = index.takeIdle(value, 'r1');
-          if (id !== undefined) index.putBack(id);
+          const id = index.acquire(value, 'r1');
+          if (id !== undefined) index.release(value, id);
         }
       }
       const live = [...model.values()].filter(({ status }) => status !== 'Completed');
@@ -95,14 +95,14 @@ describe('the index of sandboxes', () => {
     }), RUNS);
   });
 
-  it('hands each idle instance to one taker, the longest idle first, until it is put back', () => {
+  it('hands each idle instance to one taker, the longest idle first, until it is released', () => {
     const index = new SandboxIndex();
     const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
     index.place({ ...base, id: 'late', availableAt: 9 });
     index.place({ ...base, id: 'early', availableAt: 3 });
-    expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.deep.equal(['early', 'late', undefined]);
-    index.putBack('late');
-    expect(index.takeIdle('p', 'r1')).to.equal('late');
+    expect([index.acquire('p', 'r1'), index.acquire('p', 'r1'), index.acquire('p', 'r1')]).to.deep.equal(['early', 'late', undefined]);
+    index.release('p', 'late');
+    expect(index.acquire('p', 'r1')).to.equal('late');
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
   });
 
@@ -110,24 +110,39 @@ describe('the index of sandboxes', () => {
     const index = new SandboxIndex();
     const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
     index.place({ ...base, id: 'taken', availableAt: 3 });
-    index.takeIdle('p', 'r1');
+    index.acquire('p', 'r1');
     index.place({ ...base, id: 'taken', availableAt: undefined });
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
 
-    index.putBack('taken');
+    index.release('p', 'taken');
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal(['taken']);
   });
 
-  it('holds one that a claim took until it is claimed or gone for certain', () => {
-    const index = new SandboxIndex();
+  it('holds one that a claim acquired until that releases it, wherever it moves', () => {
     const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined, availableAt: 1 };
-    for (const id of ['claimed', 'retired']) index.place({ ...base, id });
-    expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.have.members(['claimed', 'retired']);
-    index.place({ ...base, id: 'claimed', status: 'Running', claimedAt: 2 });
-    index.place({ ...base, id: 'retired', status: 'Stopping' });
-    expect(['claimed', 'retired'].map((id) => index.isTaken(id))).to.deep.equal([false, true]);
-    index.remove('retired');
-    expect(index.takenOf('p')).to.equal(undefined);
+    const elsewhere = [{ ...base, availableAt: undefined }, { ...base, status: 'Stopping' as const }, { ...base, status: 'Running' as const, claimedAt: 2 }, 'gone' as const];
+    for (const there of elsewhere) {
+      const index = new SandboxIndex();
+      index.place({ ...base, id: 'held' });
+      index.acquire('p', 'r1');
+      if (there === 'gone') index.remove('held');
+      else index.place({ ...there, id: 'held' });
+      index.place({ ...base, id: 'held' });
+
+      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([true, 'held', undefined]);
+      expect(index.release('p', 'held')).to.equal(true);
+      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([false, undefined, 'held']);
+    }
+  });
+
+  it('waits for none that is gone, though it is held', () => {
+    const index = new SandboxIndex();
+    index.place({ id: 'held', status: 'Idle', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined, availableAt: 1 });
+    index.acquire('p', 'r1');
+    index.remove('held');
+    expect([index.isHeld('held'), index.heldOf('p')]).to.deep.equal([false, undefined]);
+    expect([index.release('p', 'held'), index.release('p', 'held')]).to.deep.equal([false, false]);
+    expect(index.poolUids()).to.deep.equal([]);
   });
 
   describe('while a pool changes its revision', () => {
@@ -144,11 +159,11 @@ describe('the index of sandboxes', () => {
 
     it('hands out the current revision first, however long others have been idle', () => {
       const index = standing();
-      expect([index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1'), index.takeIdle('p', 'r1')]).to.deep.equal(['idle r1', 'idle r0', undefined]);
+      expect([index.acquire('p', 'r1'), index.acquire('p', 'r1'), index.acquire('p', 'r1')]).to.deep.equal(['idle r1', 'idle r0', undefined]);
     });
 
     it('hands out the longest idle of several older revisions', () => {
-      expect(standing().takeIdle('p', 'r2')).to.equal('idle r0');
+      expect(standing().acquire('p', 'r2')).to.equal('idle r0');
     });
 
     it('gives up starting ones before unavailable and those before idle ones, older revisions before the current', () => {

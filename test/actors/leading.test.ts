@@ -7,7 +7,7 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('leading', () => {
-  const aLeader = (catchUp: () => Promise<void> = async () => undefined, log: Log = quietLog) => {
+  const aLeader = (catchUp: () => Promise<void> = async () => undefined, log: Log = quietLog, drains?: () => Promise<void>) => {
     const leases = new GivenLeases();
     const clock = new TestClock();
     const told: string[] = [];
@@ -15,7 +15,7 @@ describe('leading', () => {
     const leading = new Leading({
       leases, clock, log, caughtUp: catchUp,
       lead: (shard) => { told.push(`lead ${shard}`); }, follow: (shard) => { told.push(`follow ${shard}`); },
-      drained: () => new Promise((resolve) => { drained = resolve; }),
+      drained: drains ?? (() => new Promise((resolve) => { drained = resolve; })),
     });
     return { leases, clock, told, leading, drain: () => { drained(); } };
   };
@@ -85,6 +85,52 @@ describe('leading', () => {
     await eventually(() => leases.givenUp.length === 1, 'given up');
   });
 
+  it('leaves a shard to others while its mirror stays behind', async () => {
+    let isBehind = true;
+    const { leases, told, leading, clock } = aLeader(async () => { if (isBehind) throw new Error('out of reach'); });
+    await leading.start();
+    leases.give(3, 7);
+    await eventually(() => { clock.advance(500); return leases.givenUp.length > 0; }, 'given up');
+    expect([leases.left, told]).to.deep.equal([true, []]);
+
+    isBehind = false;
+    await eventually(() => { clock.advance(500); return !leases.left; }, 'takes leases again');
+    leases.give(3, 8);
+    await eventually(() => told.length > 0, 'led');
+    expect(told).to.deep.equal(['lead 3']);
+  });
+
+  it('leaves a shard to others where its mirror never answers', async () => {
+    const { leases, leading, clock } = aLeader(() => new Promise(() => undefined));
+    leases.give(3, 7);
+    const started = leading.start();
+    await eventually(() => { clock.advance(500); return leases.givenUp.length > 0; }, 'given up');
+    await started;
+    expect(leases.left).to.equal(true);
+  });
+
+  it('hands a lease over though what was under way fails', async () => {
+    const { leases, leading } = aLeader(undefined, quietLog, async () => { throw new Error('the outbox'); });
+    leases.give(3, 1);
+    await leading.start();
+    leases.take(3, 'wanted-elsewhere');
+    await eventually(() => leases.givenUp.length === 1, 'given up');
+  });
+
+  it('leads though whoever acts for the shard throws', async () => {
+    const leases = new GivenLeases();
+    const fails = (): never => { throw new Error('an actor'); };
+    const leading = new Leading({ leases, clock: new TestClock(), log: quietLog, caughtUp: async () => undefined, lead: fails, follow: fails, drained: async () => undefined });
+    leases.give(3, 1);
+    leases.give(4, 1);
+    await leading.start();
+    expect(leading.shards).to.deep.equal([3, 4]);
+
+    leases.take(3, 'gone');
+    leading.stop();
+    expect(leading.shards).to.deep.equal([]);
+  });
+
   it('gives everything up when it stops', async () => {
     const { leases, told, leading } = aLeader();
     leases.give(3, 1);
@@ -95,5 +141,46 @@ describe('leading', () => {
     expect(told.slice(2)).to.deep.equal(['follow 3', 'follow 4']);
     await leading.giveUp();
     expect(leases.givenUp).to.deep.equal([3, 4]);
+  });
+
+  it('leads again after it stood back, and not before', async () => {
+    const { leases, told, leading, drain } = aLeader();
+    leases.give(3, 1);
+    await leading.start();
+    leading.pause();
+    expect([told, leases.left, leading.leads(3)]).to.deep.equal([['lead 3', 'follow 3'], true, false]);
+    leases.give(3, 2);
+    expect(leading.leads(3)).to.equal(false);
+
+    leading.resume();
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    expect([told.length, leases.left]).to.deep.equal([2, true]); // what it led is not given up yet
+    drain();
+
+    await eventually(() => told.length === 3, 'it leads again');
+    expect([told, leases.left, leases.givenUp, leading.leads(3)]).to.deep.equal([['lead 3', 'follow 3', 'lead 3'], false, [3], true]);
+  });
+
+  it('begins only once nothing speaks against it', async () => {
+    const { leases, told, leading, drain } = aLeader();
+    leases.give(3, 1);
+    leading.pause();
+    drain();
+    await leading.start();
+    expect(told).to.deep.equal([]);
+
+    leading.resume();
+    await eventually(() => told.length === 1, 'it leads');
+    expect(told).to.deep.equal(['lead 3']);
+  });
+
+  it('never leads again once it was stopped', async () => {
+    const { leases, told, leading } = aLeader();
+    leases.give(3, 1);
+    await leading.start();
+    leading.stop();
+    leading.resume();
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    expect([told, leases.left]).to.deep.equal([['lead 3', 'follow 3'], true]);
   });
 });

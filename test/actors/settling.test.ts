@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
-import type { Reservation } from '../../src/contracts/coordination.ts';
+import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
@@ -12,7 +12,7 @@ import { TestClock } from '../support/test-clock.ts';
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 
 describe('settling usage', () => {
-  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number>; readonly unmade?: (poolUid: string) => Promise<void> } = {}) => {
+  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number>; readonly unmade?: (poolUid: string) => Promise<void>; readonly parts?: (key: string) => UsagePart[]; readonly shown?: Record<string, Record<string, number>> } = {}) => {
     const clock = new TestClock();
     const open = new Map<string, Reservation[]>();
     const settled: string[] = [];
@@ -22,6 +22,7 @@ describe('settling usage', () => {
       clock, log: quietLog, leads: options.leads ?? (() => true), tenants: () => [ALICE, BOB],
       quotas: {
         unsettled: async (tenant, resource, age) => { asked.push(`${key(tenant, resource)} ${age}`); return (open.get(key(tenant, resource)) ?? []).slice(0, 100); },
+        parts: async (tenant, resource) => options.parts?.(key(tenant, resource)) ?? [],
         settle: async (tenant, resource, parts) => {
           settled.push(...parts.map(({ name, version, amount }) => `${key(tenant, resource)} ${name} ${version} ${amount}`));
           open.set(key(tenant, resource), (open.get(key(tenant, resource)) ?? []).filter(({ name }) => !parts.some((part) => part.name === name)));
@@ -30,8 +31,9 @@ describe('settling usage', () => {
       recorded: async (_tenant, _resource, name) => {
         const amount = options.recorded?.[name];
         if (amount === undefined) throw new Error('out of reach');
-        return amount;
+        return { amount, revision: '7' };
       },
+      shown: (tenant, resource) => new Map(Object.entries(options.shown?.[key(tenant, resource)] ?? {})),
       unmade: async (_tenant, poolUid) => { await options.unmade?.(poolUid); },
     });
     settling.start();
@@ -111,6 +113,39 @@ describe('settling usage', () => {
     await round();
 
     expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([3 * rounds, 3 * rounds]);
+  });
+
+  describe('what the mirror does not agree with', () => {
+    const part = (name: string, amount: number, version = '1', isReserved = false): UsagePart => ({ name, amount, version, isReserved });
+
+    it('is settled by its record once it disagreed twice', async () => {
+      const { settled, round } = aSettling({
+        recorded: { gone: 0, resized: 7, unknown: 3 }, shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
+        parts: (key) => (key === 'alice replicas' ? [part('gone', 4), part('resized', 5), part('agreed', 2), part('reserved', 9, '1', true)] : []),
+      });
+      await round();
+      expect(settled).to.deep.equal([]);
+
+      await round();
+
+      expect(settled).to.deep.equal(['alice replicas gone 1 0', 'alice replicas resized 1 7', 'alice replicas unknown  3']);
+    });
+
+    it('is left alone where it changed in between', async () => {
+      let version = 0;
+      const { settled, round } = aSettling({ recorded: { gone: 0 }, parts: (key) => (key === 'bob pools' ? [part('gone', 1, String(++version))] : []) });
+      for (let n = 0; n < 4; n += 1) await round();
+
+      expect(settled).to.deep.equal([]);
+    });
+
+    it('is looked for once a minute', async () => {
+      let looks = 0;
+      const { round } = aSettling({ parts: (key) => { if (key === 'bob pools') looks += 1; return []; } });
+      for (let n = 0; n < 13; n += 1) await round();
+
+      expect(looks).to.equal(3);
+    });
   });
 
   it('stops', async () => {

@@ -206,13 +206,6 @@ describe('the supervisor', () => {
     });
   }
 
-  it('forgets a pool that is not found under its name any more', async () => {
-    const { supervisor, pools, pool } = await aSupervisor();
-    pools.records.clear(); // which no watch tells
-    await supervisor.pools.freshen(alice.namespace, pool.name);
-    expect(supervisor.pools.index.uidOf(alice.namespace, pool.name)).to.equal(undefined);
-  });
-
   it('refuses claims from a pool that is being deleted', async () => {
     const { supervisor, pool, claim, pools } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
@@ -260,15 +253,18 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
     supervisor.send(id, { type: 'FACT', now: clock.now(), get fact(): never { throw new Error('poison'); } });
-    expect(supervisor.rebuilt).to.equal(1);
+    expect(supervisor.rebuilds.count).to.equal(1);
+    clock.advance(100);
     await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'running again');
     expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 1, running: 1, starting: 0 });
   });
 
   it('makes a pool actor that threw again from its record, with its counts', async () => {
-    const { supervisor, pool } = await aSupervisor({ pool: { replicas: 2 } });
+    const { supervisor, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     supervisor.pools.send(pool.uid, { type: 'RECORD', now: 1, updated: NO_INSTANCES, get record(): never { throw new Error('poison'); } });
+    expect(supervisor.pools.get(pool.uid)).to.equal(undefined);
+    clock.advance(100);
     expect(supervisor.pools.get(pool.uid)?.counts.idle).to.equal(2);
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas: 3 }));
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'goes on');

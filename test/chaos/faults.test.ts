@@ -6,11 +6,15 @@ import { createInterface } from 'node:readline';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
+import { Dice } from '../support/hostile-values.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { BadLink } from '../support/chaos/faults/bad-link.ts';
 import { ClockJump, FakeClock, noFakeTime } from '../support/chaos/faults/clock-jump.ts';
+import { FailedOver } from '../support/chaos/faults/failed-over.ts';
 import { Flushed } from '../support/chaos/faults/flushed.ts';
 import { Killed } from '../support/chaos/faults/killed.ts';
+import { RestartedWithoutRedis } from '../support/chaos/faults/restarted-without-redis.ts';
+import { StalledHandOver } from '../support/chaos/faults/stalled-hand-over.ts';
 import { Stopped } from '../support/chaos/faults/stopped.ts';
 
 describe('faults of Redis', () => {
@@ -39,6 +43,41 @@ describe('faults of Redis', () => {
     expect(await Promise.race([answer, silence(SILENCE_MS)])).to.equal('silence');
     await fault.end();
     expect(await answer).to.equal('1');
+  });
+
+  it('replaced by one that lacks the last moment, it knows what was before, and not what came after', async () => {
+    await redis.client.set('before', '1');
+    const fault = new FailedOver(redis, { lacksMs: SILENCE_MS, lastsMs: 0 });
+    const begun = fault.begin();
+    await redis.client.set('after', '1');
+    await begun;
+    await fault.end();
+    expect(await redis.client.get('before')).to.equal('1');
+    expect(await redis.client.get('after')).to.equal(null);
+  });
+
+  it('stopped while a replica leaves and comes back, it goes on', async () => {
+    const told: string[] = [];
+    const tell = (what: string) => async (): Promise<void> => { told.push(what); };
+    const fault = new StalledHandOver({ n: 0, replica: { leave: tell('leaves'), join: tell('joins') }, redis, dice: new Dice(1) });
+    await fault.begin();
+    await fault.end();
+    expect(told).to.deep.equal(['leaves', 'joins']);
+    expect(await redis.client.get('a')).to.equal('1');
+  });
+
+  it('away, it has a replica start without it', async () => {
+    const told: string[] = [];
+    const replica = {
+      kill: async () => { told.push('killed'); },
+      restart: async () => { told.push(`starts, and Redis says ${await Promise.race([redis.client.get('a'), silence(SILENCE_MS)])}`); },
+    };
+    const fault = new RestartedWithoutRedis({ n: 0, replica, redis, lastsMs: 0 });
+    await fault.begin();
+    await eventually(() => told.length === 2, 'it starts');
+    await fault.end();
+    expect(told).to.deep.equal(['killed', 'starts, and Redis says silence']);
+    expect(await redis.client.get('a')).to.equal('1');
   });
 
   it('flushed, it knows nothing', async () => {

@@ -29,6 +29,23 @@ describe('a strike', () => {
     expect(done.map(({ kind }) => kind)).to.deep.equal(['a', 'b']);
   });
 
+  it('has a fault begin while the first one is being mended', async () => {
+    const told: string[] = [];
+    const met = meeting(2);
+    const first = aFault({ end: async () => { await met(); } });
+    const second = aFault({ begin: async () => { told.push('begins'); await met(); } });
+
+    await strike([{ fault: first, afterMs: 0 }, { fault: second, afterMs: 1, since: 'mending' }], terms);
+
+    expect(told).to.deep.equal(['begins']);
+  });
+
+  it('does not wait for the mending of a fault that could not be carried out', async () => {
+    const failing = aFault({ begin: async () => { throw new Error('no'); } });
+    const error = await rejection(strike([{ fault: failing, afterMs: 0 }, { fault: aFault(), afterMs: 0, since: 'mending' }], terms));
+    expect(String(error)).to.contain('could not be carried out');
+  });
+
   it('lets others lead while one replica can not', async () => {
     const [one] = await strike([{ fault: aFault({ hinders: 0, lastsMs: 5 }), afterMs: 0 }], terms);
     expect(one?.led).to.equal((one?.from ?? 0) + TAKEOVER_MS);

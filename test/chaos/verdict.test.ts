@@ -103,6 +103,10 @@ describe('the verdict on a run', () => {
       expect(promisesBroken(new MadeUpRun().pool('p').at(50).call(claim, EXHAUSTED).at(51).idle('a').at(200))).to.deep.equal([]);
       expect(promisesBroken(new MadeUpRun().pool('p').idle('a').at(50).call(claim, EXHAUSTED).at(58).claimed('a'))).to.deep.equal([]);
     });
+    it('lets another claim hold what it gets', () => {
+      const run = new MadeUpRun().pool('p').idle('a').at(50).call(claim, EXHAUSTED).call(claim, { status: 201, id: 'a', shows: 'Running' }).at(100).claimed('a');
+      expect(promisesBroken(run)).not.to.include('no false refusal');
+    });
     it('does not take the idle instance of another pool, a starting one, or one of an unready node for idle', () => {
       expect(promisesBroken(new MadeUpRun().pool('p').pool('q').idle('a', 'q').at(50).call(claim, EXHAUSTED))).to.deep.equal([]);
       expect(promisesBroken(new MadeUpRun().pool('p').born('a').at(50).call(claim, EXHAUSTED))).to.deep.equal([]);

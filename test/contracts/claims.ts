@@ -104,7 +104,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
     describe('under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
       const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
-      const admitMarked = (entry: Partial<ClaimEntry> = {}) => admit({ request: mark, open: owner, ...entry });
+      const admitMarked = (entry: Partial<ClaimEntry> = {}) => admit({ request: mark, open: owner, looked: true, ...entry });
 
       it('open it in the same step', async () => {
         expect(await admitMarked()).to.equal('admitted');
@@ -133,9 +133,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       it('have opened it where it is not their turn, or the quota is used up', async () => {
         const place = await join();
         expect(await admitMarked()).to.equal('not-its-turn');
-        expect(await admit({ request: mark })).to.equal('not-its-turn');
+        expect(await admit({ request: mark, looked: true })).to.equal('not-its-turn');
         await under().coordination.leaveWaiting(place);
-        expect(await admit({ request: mark, limit: 0 })).to.equal('full');
+        expect(await admit({ request: mark, looked: true, limit: 0 })).to.equal('full');
         expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'in-flight' });
         await under().coordination.giveUpRequest(mark, owner);
 

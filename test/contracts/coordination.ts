@@ -172,6 +172,14 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         expect(await coordination.redeemToken(token)).to.equal(undefined);
       });
 
+      it('may be looked at before, which leaves it as it is', async () => {
+        const token = await coordination.issueToken('sandbox-1', 30_000);
+
+        expect([await coordination.peekToken(token), await coordination.peekToken(token)]).to.deep.equal(['sandbox-1', 'sandbox-1']);
+        expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
+        expect(await coordination.peekToken(token)).to.equal(undefined);
+      });
+
       it('gives its value to one of many that redeem it at once', async () => {
         const token = await coordination.issueToken('x', 30_000);
 
@@ -186,12 +194,16 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
         await under.advance(30_000);
 
+        expect(await coordination.peekToken(token)).to.equal(undefined);
         expect(await coordination.redeemToken(token)).to.equal(undefined);
         expect(await coordination.redeemToken(other)).to.equal('y');
       });
 
       it('knows no others', async () => {
-        for (const token of ['', 'guess', '__proto__']) expect(await coordination.redeemToken(token)).to.equal(undefined);
+        for (const token of ['', 'guess', '__proto__']) {
+          expect(await coordination.peekToken(token)).to.equal(undefined);
+          expect(await coordination.redeemToken(token)).to.equal(undefined);
+        }
       });
 
       it('is of at least 128 bits, fit for an URL, and never the same', async () => {
@@ -295,13 +307,28 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       it('puts it off by what happens', async () => {
         const { activeAt: since } = await expiryOf(60_000, 0);
         await under.advance(50_000);
-        coordination.touch(id);
+        coordination.touch(id, 60_000);
         await eventually(async () => (await expiryOf(600_000, 0)).activeAt > since, 'the touch counts');
         await under.advance(55_000);
 
         expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.have.property('expired', false);
         await under.advance(5_000);
         expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.deep.equal({ expired: true });
+      });
+
+      it('puts it off for as long as something goes on', async () => {
+        const { activeAt: since } = await expiryOf(1_000, 0);
+        await under.advance(30_000);
+        coordination.work(id, true);
+        await eventually(async () => (await expiryOf(600_000, 0)).activeAt > since, 'the work counts');
+        for (const ms of [5_000, 30_000]) {
+          await under.advance(ms);
+          expect((await expiryOf(1_000, 0)).activeAt).to.be.above(since);
+        }
+        coordination.work(id, false);
+        await under.advance(10_000);
+
+        await eventually(async () => (await coordination.expire(id, { idleTimeoutMs: 1_000, claimedAt: 0 })).expired, 'it expires');
       });
 
       it('knows an end for a minute, the first one marked', async () => {

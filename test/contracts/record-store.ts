@@ -166,6 +166,19 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
       expect(wanted).to.deep.equal([second]);
     });
 
+    it('has told of all that was written before, once it has caught up', async () => {
+      const told = new Set<string>();
+      await records().watch(({ kind, record }) => { told.add(`${kind} ${record.revision}`); });
+      const made = await Promise.all(Array.from({ length: 10 }, () => records().create(draft())));
+      const second = await records().update(changed(made[0] ?? expect.fail()));
+      await records().remove(second);
+
+      await records().caughtUp();
+
+      expect([...told]).to.include.members(made.slice(1).map(({ revision }) => `put ${revision}`));
+      expect([...told].some((change) => change.startsWith('gone '))).to.equal(true);
+    });
+
     it('tells all that is written while it is read for the first time', async () => {
       for (let i = 0; i < 20; i += 1) await records().create(draft());
       const mirror = new Map<string, T>();

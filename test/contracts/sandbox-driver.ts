@@ -180,7 +180,7 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('retires an idle instance: its record is gone at once, then its process', async () => {
       const record = await launched();
-      await driver.retire(record.id, record.revision);
+      await driver.retire(record.id, record.revision, record.poolOwner.namespace);
       expect((await driver.read(record.id)).record).to.equal(undefined);
       const gone = await log.when(record.id, 'gone');
       expect(gone.record).to.equal(undefined);
@@ -188,8 +188,8 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('does not retire an instance that was claimed meanwhile', async () => {
       const record = await claimed();
-      expect(await rejection(driver.retire(record.id, 'an older revision'))).to.be.instanceOf(RecordConflict);
-      expect(await rejection(driver.retire(record.id, record.revision))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.retire(record.id, 'an older revision', record.poolOwner.namespace))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.retire(record.id, record.revision, record.poolOwner.namespace))).to.be.instanceOf(RecordConflict);
       expect((await driver.read(record.id)).vitals.kind).to.equal('available');
     });
 

@@ -54,6 +54,24 @@ describe('alerts on a real daemon whose build is broken', function () {
     await watch.clears('SandpoolMachineThrew');
   });
 
+  it('SandpoolMachineBroken: a state machine that throws again and again, until it is made anew by hand', async () => {
+    const id = await claim(client);
+    expect(await watch.look('SandpoolMachineBroken')).to.equal(false);
+
+    for (let n = 0; n < 5; n++) {
+      const isThere = async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined;
+      await within(10_000, 'it is there', isThere);
+      await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
+    }
+    await watch.fires('SandpoolMachineBroken');
+    expect(daemon.run.stderr()).to.contain('left alone');
+
+    const admin = daemon.client(daemon.adminKey);
+    expect((await admin.post(`/debug/actors/sandbox/${id}/rebuild`, {})).status).to.equal(200);
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.have.property('status', 'Running');
+    await watch.clears('SandpoolMachineBroken');
+  });
+
   it('SandpoolNotReady, SandpoolNoneReady and SandpoolRequestsFail: a launcher that is gone, and is there again', async () => {
     const id = await claim(client);
     const alerts = ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolRequestsFail'];

@@ -4,14 +4,14 @@ import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
 import { connectRaw } from '../support/http-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { aGateway, ask, textOf, type GatewayUnderTest } from './gateway-support.ts';
+import { aGateway, CONNECTIONS, ask, textOf, type GatewayUnderTest } from './gateway-support.ts';
 
 /** Answers each request with these bytes, and leaves the connection open. */
 const saying = (bytes: string) => (socket: Socket): void => { socket.on('data', () => void socket.write(bytes, 'latin1')); };
 
-describe('a hostile endpoint', () => {
+for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`a hostile endpoint by ${connection}`, () => {
   let under: GatewayUnderTest;
-  beforeEach(async () => { under = await aGateway(); });
+  beforeEach(async () => { under = await aGateway({ dial }); });
   afterEach(() => under.stop());
 
   const answerTo = async (bytes: string): Promise<{ readonly status: number; readonly errorCode: string | undefined; readonly text: string }> => {
@@ -88,9 +88,9 @@ describe('a hostile endpoint', () => {
   });
 });
 
-describe('WebSockets to an endpoint', () => {
+for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`WebSockets to an endpoint by ${connection}`, () => {
   let under: GatewayUnderTest;
-  beforeEach(async () => { under = await aGateway(); });
+  beforeEach(async () => { under = await aGateway({ dial }); });
   afterEach(() => under.stop());
 
   const open = (path = '/socket', headers: Record<string, string> = { 'SERVICE-API-KEY': under.key }): WebSocket =>

@@ -4,6 +4,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server as TcpSe
 import { clientsOf } from '../../src/http/clients.ts';
 import { createGateway } from '../../src/http/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/http-server.ts';
+import { dialThroughChannel } from '../support/channel-dial.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { quietLog } from '../support/quiet-log.ts';
@@ -20,8 +21,19 @@ export interface GatewayUnderTest extends TestServer {
   readonly serveBytes: (take: (socket: Socket) => void) => Promise<TcpServer>;
 }
 
-export const aGateway = async (given: Pick<Partial<HttpServerDeps>, 'limits'> = {}): Promise<GatewayUnderTest> => {
+/** How the gateway may reach an endpoint: on this machine by a socket, in a Pod by a channel. */
+export const CONNECTIONS = {
+  'a socket': undefined,
+  'a channel': dialThroughChannel,
+} as const;
+
+interface GivenGateway extends Pick<Partial<HttpServerDeps>, 'limits'> {
+  readonly dial?: FakeOperations['dial'] | undefined;
+}
+
+export const aGateway = async ({ dial, ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
+  if (dial) operations.dial = dial;
   const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };

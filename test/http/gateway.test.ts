@@ -4,11 +4,11 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { connectRaw } from '../support/http-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';
+import { aGateway, CONNECTIONS, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';
 
-describe('the gateway to endpoints', () => {
+for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`the gateway to endpoints by ${connection}`, () => {
   let under: GatewayUnderTest;
-  beforeEach(async () => { under = await aGateway(); });
+  beforeEach(async () => { under = await aGateway({ dial }); });
   afterEach(() => under.stop());
 
   it('forwards method, path, query and body as they are, and answers with the status, headers and body of the sandbox', async () => {

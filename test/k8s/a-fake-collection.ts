@@ -9,7 +9,8 @@ export interface FakeObject {
 /** One collection as an API server shows it: pages, watches from a revision, bookmarks on demand, and faults as a test orders them. */
 export class FakeCollection {
   readonly objects = new Map<string, FakeObject>();
-  readonly watchers = new Set<ServerResponse>();
+  /** Each with the revision after which it is told. */
+  readonly watchers = new Map<ServerResponse, number>();
   #events: { readonly type: string; readonly object: FakeObject }[] = [];
   #withheld: { readonly type: string; readonly object: FakeObject }[] | undefined;
   #revision = 100;
@@ -48,6 +49,13 @@ export class FakeCollection {
     this.#tell('DELETED', { ...known, metadata: { ...known.metadata, resourceVersion: String(++this.#revision) } });
   }
 
+  /** The store is an older copy of itself, as it was at the revision, of which these are left; its watches are told nothing of that. */
+  restore(revision: number, names: readonly string[]): void {
+    this.#revision = revision;
+    this.#events = [];
+    for (const name of [...this.objects.keys()]) if (!names.includes(name)) this.objects.delete(name);
+  }
+
   /** Something else was written: the store's revision moves, none of this kind. */
   elsewhere(): void { this.#revision += 1; }
 
@@ -62,15 +70,15 @@ export class FakeCollection {
   bookmark(): void { this.send(JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: this.revision } } })); }
 
   /** A line to every watch. */
-  send(line: string): void { for (const watcher of this.watchers) watcher.write(`${line}\n`); }
+  send(line: string): void { for (const watcher of this.watchers.keys()) watcher.write(`${line}\n`); }
 
   endWatches(): void {
-    for (const watcher of this.watchers) watcher.end();
+    for (const watcher of this.watchers.keys()) watcher.end();
     this.watchers.clear();
   }
 
   cutWatches(): void {
-    for (const watcher of this.watchers) watcher.destroy();
+    for (const watcher of this.watchers.keys()) watcher.destroy();
     this.watchers.clear();
   }
 
@@ -86,7 +94,7 @@ export class FakeCollection {
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     const since = Number(query.get('resourceVersion'));
     for (const event of this.#events) if (Number(event.object.metadata.resourceVersion) > since) response.write(`${JSON.stringify(event)}\n`);
-    this.watchers.add(response);
+    this.watchers.set(response, since);
     response.on('close', () => this.watchers.delete(response));
   }
 
@@ -98,6 +106,7 @@ export class FakeCollection {
 
   #announce(event: { readonly type: string; readonly object: FakeObject }): void {
     this.#events.push(event);
-    this.send(JSON.stringify(event));
+    const { resourceVersion } = event.object.metadata;
+    for (const [watcher, since] of this.watchers) if (Number(resourceVersion) > since) watcher.write(`${JSON.stringify(event)}\n`);
   }
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
-import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { WRITE_MS } from '../../src/contracts/coordination.ts';
+import { LeaseLost, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
@@ -30,6 +31,25 @@ describe('the API client', () => {
     await server.close();
     await proxy.stop();
     await api.close();
+  });
+
+  it('does not send a write that is no longer permitted once its turn comes', async () => {
+    const held: ServerResponse[] = [];
+    answer = (_request, response) => { held.push(response); };
+    const before = Array.from({ length: 32 }, () => claims().get('/api/v1/pods'));
+    await eventually(() => held.length === 32, 'every connection of the lane is in use');
+    let permitted = true;
+    const late = rejection(claims().replace('/apis/x', { a: 1 }, { permitted: () => permitted }));
+    permitted = false;
+    answer = (_request, response) => { json(response, { ok: true }); };
+    for (const response of held) json(response, { ok: true });
+    await Promise.all(before);
+
+    expect(await late).to.be.instanceOf(LeaseLost);
+    expect(api.seen.filter(({ method }) => method === 'PUT')).to.deep.equal([]);
+    permitted = true;
+    await claims().replace('/apis/x', { a: 1 }, { permitted: () => permitted });
+    expect(api.seen.at(-1)?.url).to.equal(`/apis/x?timeout=${WRITE_MS}ms`);
   });
 
   it('sends what each method says, and answers the JSON', async () => {
@@ -99,7 +119,7 @@ describe('the API client', () => {
 
     expect(refused).to.be.instanceOf(ApiRefused);
     expect({ ...refused, message: refused.message }).to.deep.equal({
-      name: 'ApiRefused', status: 422, reason: 'Invalid', message: 'no', retryAfterSeconds: 3, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
+      name: 'ApiRefused', status: 422, reason: 'Invalid', message: 'no', retryAfterSeconds: 3, missing: undefined, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
     });
   });
 

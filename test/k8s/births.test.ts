@@ -1,9 +1,10 @@
 import { expect } from 'chai';
+import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
 import { Births } from '../../src/k8s/births.ts';
 import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
-import { anOrder } from '../support/instance-orders.ts';
+import { aDefinition, anOrder } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe('births of Pods', () => {
@@ -19,4 +20,55 @@ describe('births of Pods', () => {
       expect(await rejection(births.bear(anOrder(), () => undefined))).to.be.instanceOf(OutcomeUnknown);
     });
   }
+
+  it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
+    const left = { records: 0, pods: 0, most: 0, revision: 0 };
+    const waiting: (() => void)[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      await new Promise<void>((resolve) => { waiting.push(resolve); });
+      if (path.endsWith('/sandboxes')) left.records += 1;
+      else left.pods += 1;
+      left.most = Math.max(left.most, left.records - left.pods);
+      left.revision += 1;
+      const { metadata } = body as { readonly metadata: object };
+      return { ...body, metadata: { ...metadata, uid: `uid-${left.revision}`, resourceVersion: String(left.revision) } };
+    };
+    const births = new Births({
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) }, calm: async () => undefined,
+      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+
+    const born = Promise.all(Array.from({ length: 128 }, () => births.bear(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined)));
+    // The API server answers in the order in which it was asked, sixteen at a time, as over so many connections.
+    for (let turn = 0; left.pods < 128 && turn < 1_000; turn++) {
+      for (const answer of waiting.splice(0, 16)) answer();
+      await new Promise<void>((resolve) => { setImmediate(resolve); });
+    }
+    await born;
+
+    expect(left.records).to.equal(128);
+    expect(left.most).to.be.at.most(16);
+  });
+
+  it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
+    const asked: string[] = [];
+    let calls = 0;
+    const births = new Births({
+      api: {
+        create: async (path, body) => {
+          asked.push(path.slice(path.lastIndexOf('/') + 1));
+          return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid', resourceVersion: '1' } };
+        },
+        get: () => Promise.reject(new Error('nothing is read')),
+      },
+      calm: () => (calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims'))),
+      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+
+    await births.bear(anOrder(aDefinition({ image: 'busybox' })), () => undefined);
+
+    expect(asked).to.deep.equal(['sandboxes', 'pods']);
+  });
 });

@@ -39,6 +39,7 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
     read: async (stored: StoredSandbox): Promise<InstanceFact> => {
       const { id } = stored.record;
       read.push(id);
+      if (ready.includes(id)) mirror.putPod({ ...aPod(id), revision: '2', vitals: READY });
       return { id, record: stored.record, vitals: ready.includes(id) ? READY : STARTING };
     },
   });

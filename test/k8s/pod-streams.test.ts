@@ -67,6 +67,23 @@ describe('streams of a Pod', () => {
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
     });
 
+    it('does not take a Success without the script\'s own end for exit code 0', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\nhalf of it');
+        link.ws.once('message', () => { link.status(0); });
+      });
+      const failure = await rejection(exec(under));
+      expect(failure).to.be.instanceOf(OutcomeUnknown).with.property('message').that.includes('cut off');
+    });
+
+    it('answers the exit code of a script that was killed before it could tell its own', async () => {
+      const under = await pod((link) => {
+        link.send(1, '41\n');
+        link.ws.once('message', () => { link.status(137); });
+      });
+      expect(await exec(under)).to.deep.include({ exitCode: 137 });
+    });
+
     it('runs the command by itself in an image without a shell', async () => {
       const under = await pod((link) => {
         if (link.command[0] === '/bin/sh') return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');

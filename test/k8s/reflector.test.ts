@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { ApiUnreachable } from '../../src/k8s/api-errors.ts';
-import type { ReflectedChange } from '../../src/k8s/reflected-objects.ts';
 import { Reflector, type ReflectorDeps } from '../../src/k8s/reflector.ts';
+import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { quietLog } from '../support/quiet-log.ts';
@@ -24,13 +24,14 @@ describe('the reflector', () => {
   let reflector: Reflector<Kept>;
   let changes: string[];
 
-  const aReflector = (part: Partial<ReflectorDeps<Kept>> = {}): Reflector<Kept> => new Reflector<Kept>({
+  type Parts = Partial<ReflectorDeps<Kept>> & { readonly report?: (change: MirrorChange<Kept>) => void };
+  const aReflector = ({ report = note, ...part }: Parts = {}): Reflector<Kept> => new Reflector<Kept>({
     api: server.lane('background'), watches: server.lane('watches'), path: '/things', log: quietLog,
-    trim: (object) => (object as FakeObject).value, report: note,
+    trim: (object) => (object as FakeObject).value, mirror: new Mirror({ report }),
     timings: PAUSES, ...part,
   });
-  const note = ({ type, key, record }: ReflectedChange<Kept>): void => { changes.push(`${type} ${key} ${record}`); };
-  const started = async (part: Partial<ReflectorDeps<Kept>> = {}): Promise<void> => {
+  const note = ({ type, key, record }: MirrorChange<Kept>): void => { changes.push(`${type} ${key} ${record}`); };
+  const started = async (part: Parts = {}): Promise<void> => {
     reflector = aReflector(part);
     reflector.start();
     await reflector.synced();
@@ -197,13 +198,6 @@ describe('the reflector', () => {
     });
   }
 
-  it('says when a list was reported, and as of which revision', async () => {
-    collection.put('a', 1);
-    const listed: string[] = [];
-    await started({ listed: async (revision) => { listed.push(`${revision}: ${[...changes].join(', ')}`); } });
-    expect(listed).to.deep.equal([`${reflector.revision}: put a 1`]);
-  });
-
   it('begins its list again when a page has expired', async () => {
     for (const name of ['a', 'b', 'c']) collection.put(name, 1);
     let pages = 0;
@@ -280,6 +274,63 @@ describe('the reflector', () => {
 
     await told('gone a 9');
     expect([reflector.get('b'), reflector.size, reflector.revision]).to.deep.equal([1, 1, older.revision]);
+  });
+
+  describe('whose store is restored from an older copy', () => {
+    const restored = (): void => {
+      collection.restore(90, ['a']);
+      collection.put('c', 3);
+    };
+    beforeEach(() => {
+      collection.put('a', 1);
+      collection.put('b', 1);
+    });
+    const seen = async (): Promise<void> => {
+      await told('gone b 1');
+      await told('put c 3');
+      await eventually(() => reflector.stale === undefined && reflector.revision === collection.revision, 'it is fresh again');
+      collection.put('d', 4);
+      await told('put d 4');
+    };
+
+    it('is not blind after a watch that told nothing in its whole life', async () => {
+      await started({ timings: { ...PAUSES, watchSeconds: 1 } });
+      restored();
+      collection.endWatches();
+      await seen();
+    });
+
+    it('is not blind where the store has passed its revision by then', async () => {
+      await started({ timings: { ...PAUSES, watchSeconds: 1 } });
+      restored();
+      for (let more = 0; more < 40; more += 1) collection.elsewhere();
+      collection.endWatches();
+      await seen();
+    });
+
+    it('sees it as soon as its watch is cut, and is stale until all is listed anew', async () => {
+      await started();
+      restored();
+      let goOn: (() => void) | undefined;
+      collection.instead = ({ url }, response) => {
+        if (!url.includes('limit=250')) return false;
+        collection.instead = () => false;
+        goOn = () => { collection.answer({ method: 'GET', url, headers: {}, body: '' }, response); };
+        return true;
+      };
+      collection.cutWatches();
+      await eventually(() => reflector.stale?.includes('went back') === true && goOn !== undefined, 'stale');
+      goOn?.();
+      await seen();
+    });
+
+    it('does not take itself for caught up', async () => {
+      await started({ mostCompared: 0 });
+      restored();
+      await reflector.caughtUp(5_000);
+      expect(reflector.get('b')).to.equal(undefined);
+      expect(reflector.get('c')).to.equal(3);
+    });
   });
 
   it('is not stopped by a listener or a trimmer that throws', async () => {
@@ -364,7 +415,7 @@ describe('the reflector', () => {
     collection.withhold();
     collection.put('a', 2);
     collection.put('a', 3);
-    await reflector.look('/things/a');
+    await reflector.look('a', '/things/a');
     expect(changes).to.deep.equal(['put a 1', 'put a 3']);
 
     collection.put('b', 1);

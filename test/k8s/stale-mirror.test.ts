@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { ApiRefused } from '../../src/k8s/api-errors.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
 import { rewritten } from '../../src/k8s/sandbox-resource.ts';
 import type { InstanceRecord } from '../../src/model/sandbox.ts';
 import { aClaim, anOrder } from '../support/instance-orders.ts';
+import { absent } from './a-memory-api.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { testSeals } from '../support/test-seals.ts';
 
 /** Answers what is put into it by path; what is made gets a uid and a revision. */
 const aStore = () => {
@@ -22,7 +23,7 @@ const aStore = () => {
     create: async (path: string, body: { readonly metadata: { readonly name: string } }) => put(`${path}/${body.metadata.name}`, body),
     get: async (path: string) => {
       const object = objects.get(path);
-      if (!object) throw new ApiRefused({ status: 404, reason: 'NotFound', message: 'not found', causes: [], retryAfterSeconds: undefined });
+      if (!object) throw absent(path);
       return object;
     },
   };
@@ -33,7 +34,7 @@ describe('a driver whose watch is behind', () => {
   it('says of a sandbox whose Pod an uncached look does not find that it is gone', async () => {
     const store = aStore();
     const driver = new KubernetesSandboxDriver({
-      api: store.lanes as never, streams: {} as never, outdated: () => undefined, clock: new TestClock(), log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+      api: store.lanes as never, streams: {} as never, volumes: { provided: false, list: async () => [] }, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock: new TestClock(), log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
     });
     const { record, definition } = anOrder();
     const containers = definition.containers.map((container) => ({ ...container, image: 'registry.invalid/sandbox:1' }));

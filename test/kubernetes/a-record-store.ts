@@ -6,7 +6,9 @@ import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/r
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { grantsAll } from '../support/grants-all.ts';
 import { quietLog } from '../support/quiet-log.ts';
+import { testSeals } from '../support/test-seals.ts';
 
 const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
 
@@ -32,7 +34,7 @@ export const aRecordStore = async (cluster: Cluster, part: Partial<KubernetesRec
   const clock = new ServerClock();
   const api = await anApiOf(cluster, 'sandpool', clock);
   await api.lane('claims').get('/version');
-  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, now: () => clock.now(), check: () => undefined, instanceType: () => undefined, teamOf: (namespace) => namespace, clusterId: 'local', ...part });
+  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, grants: grantsAll, seals: testSeals, now: () => clock.now(), check: () => undefined, instanceType: () => undefined, teamOf: (namespace) => namespace, clusterId: 'local', ...part });
   return {
     store,
     close: async () => {

@@ -25,7 +25,7 @@ const EVERYTHING = {
   metrics: { annotations: false },
   networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443] },
 };
-const LEAST = { priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, sandboxTemplates: { default: null, web: null } };
+const LEAST = { priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, admissionPolicy: false, sandboxTemplates: { default: null, web: null } };
 
 describe('the chart', () => {
   it('passes helm lint', () => {

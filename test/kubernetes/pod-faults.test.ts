@@ -27,7 +27,7 @@ describe('what a Pod can suffer', function () {
     const waits = async (image: string, reason: string, part: Parameters<PodDriver['order']>[1] = {}): Promise<void> => {
       const { id } = await pods.driver.launch(pods.order(image, part), permitted);
       await shows(id, ({ vitals }) => vitals.kind === 'starting' && (vitals.reason ?? '').includes(reason), reason);
-      await pods.driver.retire(id, (await pods.driver.read(id)).record?.revision ?? '');
+      await pods.driver.retire(id, (await pods.driver.read(id)).record?.revision ?? '', pods.namespace);
     };
 
     it('is told with its reason where no node has room', () => waits('busybox', 'Insufficient cpu', { container: { cpuCores: 100_000 } }));
@@ -197,7 +197,7 @@ describe('what a Pod can suffer', function () {
       await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
-      await pods.driver.retire(id, record.revision);
+      await pods.driver.retire(id, record.revision, record.poolOwner.namespace);
       await eventually(() => other.log.of(id).at(-1)?.record === undefined, 'all know');
       expect(await rejection(other.driver.claim(record, aClaim({ owner: record.poolOwner })))).to.be.instanceOf(RecordConflict);
       expect((await other.driver.confirm(id, pods.namespace)).record).to.equal(undefined);

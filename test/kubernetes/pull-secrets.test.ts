@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type RedisServer, startRedis } from '../../local-cluster/redis-server.ts';
-import { Replicas } from '../../local-cluster/replicas.ts';
+import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
 import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
 import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
@@ -10,6 +10,7 @@ import { untilAnswered } from '../support/until-answered.ts';
 
 const TEMPLATE = { containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', resources: { limits: { cpu: '100m', memory: '64Mi' } } }] };
 const UNMADE = '019a0000-0000-7000-8000-000000000001';
+const UNMADE_ENV = '019a0000-0000-7000-8000-000000000002';
 
 describe('registry passwords of a pool', function () {
   this.timeout(240_000);
@@ -25,6 +26,7 @@ describe('registry passwords of a pool', function () {
     const key = await replicas.tenant('white', 'wim');
     tenant = new HttpClient(replicas.replica(0).port, key);
     namespace = replicas.namespaceOf('white');
+    await controlPlane().apply(aPodTemplate('env-of-secrets'));
     await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'standing', template: TEMPLATE, replicas: 0 }));
   });
   after(async () => {
@@ -53,6 +55,22 @@ describe('registry passwords of a pool', function () {
     const name = await leave(UNMADE);
 
     await eventually(async () => !(await secrets()).includes(name), 'the Secret is gone', 180_000);
+  });
+
+  it('go where the replica died that was about to make an env, and stay with one that it made', async () => {
+    const owner = { namespace, team: 'white', user: 'wim' };
+    const registries = [{ registry: 'r.example', username: 'u', password: 'p' }];
+    await untilAnswered(201, () => tenant.post('/envs', { name: 'made', templateRef: { name: 'env-of-secrets' }, overrides: { imagePullSecret: { registries } } }));
+    const { resolved: { uid: made } } = JSON.parse(await controlPlane().kubectl('get', 'sbe', 'made', '-n', namespace, '-o', 'json')) as { resolved: { uid: string } };
+    const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died-too' });
+    await known(() => died.coordination.used(owner));
+    for (const name of [UNMADE_ENV, made]) expect(await died.coordination.reserve(owner, 'pools', { name, amount: 0, limit: 0 })).to.equal(true);
+    const left = await leave(UNMADE_ENV);
+
+    await eventually(async () => !(await secrets()).includes(left), 'the Secret is gone', 180_000);
+    await eventually(async () => (await died.coordination.unsettled(owner, 'pools', 0)).length === 0, 'both are settled', 60_000);
+    expect(await secrets()).to.include(`sandpool-pull-${made}`);
+    await died.stop();
   });
 
   it('go with a pool to whose object they were never tied', async () => {

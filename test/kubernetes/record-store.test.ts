@@ -4,15 +4,20 @@ import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
 import type { KubernetesRecordStore, KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
+import type { ResourceObject } from '../../src/k8s/resource.ts';
+import { Seals, type SealedContent } from '../../src/k8s/seals.ts';
+import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
 import { renderDefinition } from '../../src/model/render-definition.ts';
 import type { TemplateRecord } from '../../src/model/template.ts';
 import { specOfVersion } from '../../src/model/template-versions.ts';
 import { updateRevisionOf } from '../../src/model/update-revision.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
+import { othersSeals, testSeals } from '../support/test-seals.ts';
 import { onTheCluster } from '../support/shared-cluster.ts';
 import { anApiOf, aRecordStore, prepareForRecords, removeAllRecords } from './a-record-store.ts';
 
@@ -67,7 +72,7 @@ describe('records as custom resources', function () {
     it('takes in templates and pools, defaults filled in, alike on every replica', async () => {
       const [one, two] = [await aReplica(), await aReplica()];
 
-      await apply(pool('p', { replicas: 3, labels: { a: 'b' } }), template('small'), pool('q', {}, { annotations: { 'sandpool.dev/team': 'ops', 'sandpool.dev/user': 'bob' } }));
+      await apply(pool('p', { replicas: 3, labels: { a: 'b' } }), template('small'), pool('q', {}, { annotations: { 'sandpool.dev/team': 'alpha', 'sandpool.dev/user': 'bob' } }));
       await eventually(() => [one, two].every(({ pools, templates }) => pools.size === 2 && templates.size === 1), 'both replicas show all');
 
       const small = one.templates.get('small');
@@ -81,7 +86,7 @@ describe('records as custom resources', function () {
       expect(uid).to.equal(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'jsonpath={.metadata.uid}'));
       expect(Math.abs(createdAt - Date.now())).to.be.lessThan(60_000);
       expect(revision).to.match(/^\d+$/);
-      expect(one.pools.get('q')).to.deep.include({ owner: { namespace: 'alpha', team: 'ops', user: 'bob' }, replicas: 1 });
+      expect(one.pools.get('q')).to.deep.include({ owner: { namespace: 'alpha', team: 'alpha', user: 'bob' }, replicas: 1 });
       await eventually(() => ['p', 'q'].every((name) => one.pools.get(name)?.revision === two.pools.get(name)?.revision), 'both replicas show the same');
       await eventually(async () => (await ready('sbp', 'p')).startsWith('True') || (await ready('sbp', 'p')) === '', 'nothing is wrong any more');
     });
@@ -114,19 +119,18 @@ describe('records as custom resources', function () {
     it('says on an object what is wrong with it, and takes it in once it is right', async () => {
       const { pools, templates } = await aReplica({
         check: ({ network }) => { if (network === 'host') throw new DefinitionRefused('spec.network: host is not for Pods'); },
-        teamOf: () => undefined,
       });
-      const named = { annotations: { 'sandpool.dev/team': 'a', 'sandpool.dev/user': 'Not a label' } };
+      const named = { annotations: { 'sandpool.dev/user': 'Not a label' } };
       await apply(
         { ...template('twins'), spec: { containers: [{ name: 'a', image: 'x', ports: [{ name: 'web', containerPort: 1 }] }, { name: 'b', image: 'x', ports: [{ name: 'web', containerPort: 2 }] }] } },
         { ...template('open'), spec: { network: 'host', containers: [{ name: 'a', image: 'x' }] } },
-        pool('nobodys'), pool('misnamed', {}, named), pool('early', {}, { annotations: { 'sandpool.dev/team': 'a' } }),
+        pool('anothers', {}, { annotations: { 'sandpool.dev/team': 'ops' } }), pool('misnamed', {}, named), pool('early'),
       );
 
       for (const [kind, name, why] of [
         ['sbt', 'twins', 'False Invalid spec.containers.1.ports.0.name: is given twice'],
         ['sbt', 'open', 'False DefinitionRefused spec.network: host is not for Pods'],
-        ['sbp', 'nobodys', "False OwnerUnknown the namespace alpha is no team's; name one in the annotation sandpool.dev/team"],
+        ['sbp', 'anothers', 'False OwnerInvalid sandpool.dev/team must be alpha, whose namespace this is'],
         ['sbp', 'misnamed', 'False OwnerInvalid sandpool.dev/user must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens'],
         ['sbp', 'early', 'False TemplateNotFound spec.templateName: there is no usable template small'],
       ] as const) await eventually(async () => (await ready(kind, name)) === why, `${name}: ${why}`);
@@ -174,16 +178,93 @@ describe('records as custom resources', function () {
       await eventually(() => pools.size === 0, 'gone');
     });
 
-    it('leaves objects of a later format alone, and is not ready', async () => {
-      const { store, pools } = await aReplica();
+    it('leaves an object of a later version alone, as long as it is there', async () => {
+      const told: (string | undefined)[] = [];
+      const { store, pools } = await aReplica({ outdated: (object, why) => { told.push(why && `${object} ${why}`); } });
       await store.pools.create(aPoolRecord());
       await eventually(() => pools.size === 1, 'shown');
-      expect(store.problems).to.deep.equal(['sandboxenvs: not listed yet', 'apikeys: not listed yet', 'userquotas: not listed yet']); // nobody watches them here
 
-      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":2}}');
-
-      await eventually(() => store.problems.includes('sandboxpools: alpha/p was written by a later version (format 2)'), 'not ready');
+      await asALaterVersion(() => laterPool(testSeals));
+      await eventually(() => told.length === 1, 'told');
+      expect(told).to.deep.equal(['sandboxpools: alpha/p was written by a later version (format 2)']);
       expect(pools.size).to.equal(0);
+
+      await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha');
+      await eventually(() => told.length === 2, 'told that it is gone');
+      expect(told[1]).to.equal(undefined);
+    });
+
+    it('takes no word of an object of a later format that somebody made, and says on it that it can not be used', async () => {
+      const told: unknown[] = [];
+      const { store, pools } = await aReplica({ outdated: (...what) => { told.push(what); } });
+      await store.pools.create(aPoolRecord());
+      await eventually(() => pools.size === 1, 'shown');
+
+      await asALaterVersion(() => laterPool(othersSeals));
+
+      await eventually(async () => (await ready('sbp', 'p')).startsWith('False LaterFormat'), 'it says why');
+      expect([told, pools.size]).to.deep.equal([[], 0]);
+    });
+
+    it('is refused a later format by the definitions that go with this version', async () => {
+      const { store } = await aReplica();
+      await store.pools.create(aPoolRecord());
+
+      const { stderr } = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":2}}']);
+
+      expect(stderr).to.include('resolved.format in body should be less than or equal to 1');
+    });
+
+    /** With the custom resource definition of a later version. */
+    const asALaterVersion = async (write: () => Promise<void>): Promise<void> => {
+      const format = '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
+      await cluster().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: format, value: 2 }]));
+      try {
+        await eventually(() => write().then(() => true, () => false), 'the later definition is served');
+      } finally {
+        await installCustomResources(cluster());
+      }
+    };
+    const laterPool = async (seals: Seals): Promise<void> => {
+      const object = JSON.parse(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'json')) as ResourceObject;
+      const resolved = seals.sealed('SandboxPool', object.metadata, { uid: object.metadata.uid, content: { ...object.resolved as object, format: 2, seal: undefined } });
+      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', JSON.stringify({ resolved }));
+    };
+
+    it('seals what it makes for the very object, in the same call', async () => {
+      const { store } = await aReplica();
+      const created = await store.pools.create(aPoolRecord());
+      const key = await store.apiKeys.create(aKey());
+      const object = async (kind: string, name: string) => JSON.parse(await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json')) as ResourceObject;
+
+      const stored = await object('sbp', 'p');
+      expect(testSeals.judge(stored, stored.resolved as SealedContent)).to.equal('bound');
+      expect(created.revision).to.equal(stored.metadata.resourceVersion);
+      const storedKey = await object('sbk', 'k');
+      expect(testSeals.judge(storedKey, storedKey.spec as SealedContent)).to.equal('bound');
+      expect(key.revision).to.equal(storedKey.metadata.resourceVersion);
+    });
+
+    it('seals the records of an earlier version once it is time, and believes none that are made later', async () => {
+      const key = Buffer.alloc(32, 7);
+      const earlier = (await aReplica({ seals: new Seals({ key, since: Number.POSITIVE_INFINITY, now: () => 0 }) })).store;
+      await earlier.pools.create(aPoolRecord());
+      await earlier.apiKeys.create(aKey());
+      const object = async (kind: string, name: string) => JSON.parse(await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json')) as ResourceObject;
+      expect((await object('sbp', 'p')).resolved).to.not.have.property('seal');
+
+      const { store, pools } = await aReplica({ seals: new Seals({ key, since: Date.now() + 1_000, now: () => Date.now() }) });
+      const keys = new Set<string>();
+      await store.apiKeys.watch(({ kind, record }) => { if (kind === 'put') keys.add(record.shortName); else keys.delete(record.shortName); });
+      expect([pools.get('p')?.uid, ...keys]).to.deep.equal([aPoolRecord().uid, 'k']);
+      await eventually(async () => testSeals.judge(await object('sbp', 'p'), (await object('sbp', 'p')).resolved as SealedContent) === 'bound', 'the pool is sealed');
+      await eventually(async () => testSeals.judge(await object('sbk', 'k'), (await object('sbk', 'k')).spec as SealedContent) === 'bound', 'the key is sealed');
+
+      await earlier.apiKeys.create({ ...aKey(), keyId: 'l'.repeat(16), shortName: 'late', role: 'admin' });
+      await eventually(async () => (await ready('sbk', 'late')).startsWith('False NotSealed'), 'it says that it is no key');
+      expect([...keys]).to.deep.equal(['k']);
+      const bare = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=json', '-p', '[{"op":"remove","path":"/resolved/seal"}]']);
+      expect(bare.stderr).to.include('resolved.seal is filled in by Sandpool and must stay');
     });
 
     it('refuses with a reason where the namespace is missing or not a tenant\'s', async () => {
@@ -199,4 +280,8 @@ describe('records as custom resources', function () {
 const aPoolRecord = (): Omit<PoolRecord, 'revision'> & { revision: string } => ({
   uid: '019a0000-0000-7000-8000-000000000001', revision: '', name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'alice' }, createdAt: 1_700_000_000_000, replicas: 2,
   source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+});
+
+const aKey = (): Omit<ApiKeyRecord, 'revision'> => ({
+  keyId: 'k'.repeat(16), namespace: 'alpha', shortName: 'k', team: 'alpha', user: 'alice', role: 'user', description: '', hash: '0'.repeat(64), issuedAt: 1_700_000_000_000, expiresAt: 1_900_000_000_000,
 });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { identityOf } from '../../src/k8s/api-objects.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
-import type { ReflectedChange } from '../../src/k8s/reflected-objects.ts';
 import { Reflector } from '../../src/k8s/reflector.ts';
+import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { quietLog } from '../support/quiet-log.ts';
@@ -20,7 +20,7 @@ describe('the reflector, of a real API server', function () {
   let through: ApiServer;
   let path: string;
   let reflector: Reflector<string>;
-  let changes: ReflectedChange<string>[];
+  let changes: MirrorChange<string>[];
   const api = () => server.lane('background');
   const made = new Set<string>();
   const put = async (name: string, a: string): Promise<string> => {
@@ -48,7 +48,7 @@ describe('the reflector, of a real API server', function () {
     changes = [];
     reflector = new Reflector<string>({
       api: through.lane('background'), watches: through.lane('watches'), path, log: quietLog, pageSize: 20,
-      trim: (object) => (object as ConfigMap).data.a, report: (change) => { changes.push(change); },
+      trim: (object) => (object as ConfigMap).data.a, mirror: new Mirror({ report: (change) => { changes.push(change); } }),
       timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
     });
   });

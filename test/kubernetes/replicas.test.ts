@@ -125,17 +125,4 @@ describe('three replicas on a cluster', function () {
       expect(lines.every(({ replica }) => replica?.startsWith(`${name}-`) === true)).to.equal(true);
     }
   });
-
-  it('lead nothing, and are not ready, where a later version has written', async () => {
-    await controlPlane().kubectl('patch', 'sbp', 'p', '-n', replicas().namespaceOf('red'), '--type=merge', '-p', '{"resolved":{"format":99}}');
-
-    for (const client of clients(replicas().adminKey)) {
-      await eventually(async () => (await client.get('/readyz')).status === 503, 'not ready');
-      expect((await client.get('/readyz')).json.problems?.join()).to.include('was written by a later version (format 99)');
-      await eventually(async () => !(await client.get('/debug/shards')).text.includes('"leading":true'), 'it leads nothing');
-      expect((await client.get('/sandboxes?all=true')).status).to.equal(200);
-    }
-    // What is idle there is left alone: only the later version knows what that pool is.
-    expect((await controlPlane().kubectl('get', 'sandboxes', '-n', replicas().namespaceOf('red'), '-o', 'name')).trim().split('\n').length).to.be.at.least(1);
-  });
 });

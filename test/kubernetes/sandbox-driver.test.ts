@@ -3,6 +3,8 @@ import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { apiServer, type ApiClient, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { KubernetesSandboxDriver, type PodStreams } from '../../src/k8s/sandbox-driver.ts';
+import { podPath } from '../../src/k8s/pod-resource.ts';
+import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
@@ -13,6 +15,7 @@ import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-ord
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { testSeals } from '../support/test-seals.ts';
 
 const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
 const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiServer => ({
@@ -42,7 +45,7 @@ describe('sandboxes as Pods of a real API server', function () {
   const aReplica = async ({ hears = (): boolean => true, streams = NO_STREAMS }: { readonly hears?: (path: string) => boolean; readonly streams?: PodStreams } = {}): Promise<Replica> => {
     const clock = new ServerClock();
     const api = apiServer({ access, version: '0', clock });
-    const driver = new KubernetesSandboxDriver({ api: hardOfHearing(api, hears), streams, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined });
+    const driver = new KubernetesSandboxDriver({ api: hardOfHearing(api, hears), streams, volumes: { provided: false, list: async () => [] }, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace });
     const replica = { api, driver, log: new FactLog() };
     replicas.push(replica);
     await driver.watch(replica.log.report);
@@ -112,10 +115,10 @@ describe('sandboxes as Pods of a real API server', function () {
     const record = await launched(one);
     await two.log.when(record.id, 'available');
     const claimed = await two.driver.claim((await two.driver.read(record.id)).record ?? expect.fail(), aClaimHere());
-    expect(await rejection(one.driver.retire(record.id, record.revision))).to.be.instanceOf(RecordConflict);
+    expect(await rejection(one.driver.retire(record.id, record.revision, namespace))).to.be.instanceOf(RecordConflict);
     expect((await one.driver.read(record.id)).record?.claim).to.deep.equal(claimed.claim);
     const idle = await launched(one);
-    await one.driver.retire(idle.id, idle.revision);
+    await one.driver.retire(idle.id, idle.revision, namespace);
     expect((await two.driver.confirm(idle.id, namespace)).record).to.equal(undefined);
     await two.log.when(idle.id, 'gone');
   });
@@ -157,6 +160,27 @@ describe('sandboxes as Pods of a real API server', function () {
     await replica.driver.claim(record, aClaimHere());
     await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
     await replica.log.when(record.id, 'gone');
+  });
+
+  it('run on where somebody takes the label off their Pods, which is put back', async () => {
+    const [one, other] = [await aReplica(), await aReplica()];
+    const record = await launched(one);
+    await one.driver.claim(record, aClaimHere());
+    await other.log.when(record.id, 'available');
+    const path = podPath(namespace, podNameOf(record.id));
+    const admin = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog), version: '0' });
+
+    await admin.lane('claims').patch(path, 'application/merge-patch+json', { metadata: { labels: { [POOL_LABEL]: null } } });
+
+    const labels = async () => (await admin.lane('claims').get(path) as { readonly metadata: { readonly labels?: Record<string, string> } }).metadata.labels;
+    await eventually(async () => (await labels())?.[POOL_LABEL] === record.poolUid, 'the label is back', 10_000);
+    for (const { driver } of [one, other]) {
+      await driver.caughtUp();
+      expect((await driver.read(record.id)).vitals.kind).to.equal('available');
+    }
+    await admin.lane('claims').remove(path, { gracePeriodSeconds: 0 });
+    for (const { log } of [one, other]) await log.when(record.id, 'gone');
+    await admin.close();
   });
 
   it('that were claimed and lost their Pod while no replica watched are found to be gone', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CLAIM_REPEAT_MS, LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { CLAIM_REPEAT_MS, LAUNCH_MS, LEADER_MS, OVERRUN_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 import type { SandboxEvent } from '../../src/machines/sandbox-events.ts';
 import type { Claim, EndReason, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aBirth, aClaim, aFact, aRecord, ASandbox, AVAILABLE, GONE, noRecord, STARTING, T0, UNAVAILABLE } from './examples.ts';
@@ -11,6 +11,7 @@ const CLAIM: SandboxEvent = { type: 'CLAIM', claim: aClaim({ claimedAt: T0 }), n
 const END: SandboxEvent = { type: 'END', reason: 'deleted', now: T0 + 20 };
 const RETIRE: SandboxEvent = { type: 'RETIRE', now: T0 + 20 };
 const CLAIM_UNSETTLED: SandboxEvent = { type: 'CLAIM_UNSETTLED', now: T0 + 10 };
+const LEADING: SandboxEvent = { type: 'LEADING', now: T0 + 20 };
 const NOT_LEADING: SandboxEvent = { type: 'NOT_LEADING', now: T0 + 20 };
 const expired = (reason: EndReason, now: number): SandboxEvent => ({ type: 'EXPIRED', reason, now });
 const EXITED: Vitals = { kind: 'gone', exitCode: 3, reason: 'exited' };
@@ -39,7 +40,7 @@ describe('a sandbox that is launched', () => {
   it('reports a failure when its process ends soon after it began, and none when it ends later', () => {
     const born = (): ASandbox => ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()));
     expect(born().send(fact(aRecord(), EXITED, T0 + 20)).intents.slice(1)).to.deep.equal([
-      { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1', asked: false },
+      { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1', namespace: 'alpha', asked: false },
     ]);
     const steady = born().send(deadline(T0 + 10 + STEADY_MS), fact(aRecord(), EXITED, T0 + 11 + STEADY_MS));
     expect(steady.intents.slice(1).map((intent) => ('outcome' in intent ? intent.outcome : intent.type))).to.deep.equal(['started', 'retire']);
@@ -81,13 +82,13 @@ describe('a sandbox that is launched', () => {
 
   it('is cleared away when it was refused although an earlier attempt had landed', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, { type: 'LAUNCH_REFUSED', reason: 'no room' }, fact(aRecord()));
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', namespace: 'alpha', asked: false });
   });
 
   it('is retired, and reported as failed, when it is not ready in time', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, deadline(T0 + 10_000));
     expect(sandbox.intents.slice(1)).to.deep.equal([
-      { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1', asked: false },
+      { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1', namespace: 'alpha', asked: false },
     ]);
   });
 
@@ -114,7 +115,7 @@ describe('a sandbox that is launched', () => {
 
   it('is retired as soon as it is known to have landed when it was to end before', () => {
     const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord() });
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: false });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', namespace: 'alpha', asked: false });
   });
 
   it('keeps a claim that it learned of before its own launch was answered', () => {
@@ -135,6 +136,33 @@ describe('a sandbox that is found', () => {
     ['released where it was ending', ending(), AVAILABLE, 'stopping.releasing'],
   ];
   for (const [what, record, vitals, state] of cases) it(`is ${what}`, () => expect(ASandbox.found(record, vitals).state).to.equal(state));
+
+  describe('without the process of which its record speaks', () => {
+    const UNLAUNCHED: Vitals = { kind: 'starting', reason: 'its Pod is not there yet', unlaunched: true };
+    const retired = [{ type: 'retire', seen: '1', namespace: 'alpha', asked: false }];
+
+    it('is retired by whoever leads now, and is no failed start', () => {
+      const sandbox = ASandbox.found(aRecord(), UNLAUNCHED).send(LEADING);
+      expect(sandbox.intents).to.deep.equal(retired);
+      expect(sandbox.context.end).to.deep.equal({ reason: 'retired', exitCode: null });
+    });
+
+    it('is no failed start either where its time is over', () => {
+      expect(ASandbox.found(aRecord(), UNLAUNCHED).send(deadline(T0 + 10_000)).intents).to.deep.equal(retired);
+    });
+
+    it('starts where that comes after all', () => {
+      const sandbox = ASandbox.found(aRecord(), UNLAUNCHED).send(fact(aRecord(), STARTING), LEADING);
+      expect(sandbox.state).to.equal('starting.booting');
+      expect(sandbox.send(deadline(T0 + 10_000)).intents[0]).to.include({ type: 'report-start', outcome: 'failed' });
+    });
+
+    it('is left to the launch of it that is under way here', () => {
+      const sandbox = ASandbox.born().send(fact(aRecord(), UNLAUNCHED), LEADING);
+      expect(sandbox.state).to.equal('starting.ordered.launching');
+      expect(sandbox.send({ type: 'LAUNCHED', record: aRecord() }, LEADING).state).to.equal('starting.booting');
+    });
+  });
 
   it('is steady where it has been ready for as long, and waits for the rest of that time where it has not', () => {
     const since = (ago: number): Vitals => ({ kind: 'available', startedAt: T0 - 2 * STEADY_MS, since: T0 - ago });
@@ -195,7 +223,7 @@ describe('a claim', () => {
 
   it('of unknown outcome is settled by retiring the record once its request has given up', () => {
     const sandbox = ASandbox.found().send(CLAIM, deadline(T0 + 5_000), fact(aRecord(), AVAILABLE, T0 + 5_001));
-    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', asked: true });
+    expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', namespace: 'alpha', asked: true });
   });
 
   it('that lands after its request has given up stays with who asked for it', () => {
@@ -235,7 +263,7 @@ describe('an idle sandbox', () => {
   });
 
   it('is dead, not free, without a record', () => {
-    expect(ASandbox.found().send(fact(undefined, AVAILABLE)).state).to.equal('stopping.looking');
+    expect(ASandbox.found().send(fact(undefined, AVAILABLE)).state).to.equal('stopping.waiting');
   });
 
   it('runs on when it was claimed before its retirement landed', () => {
@@ -255,10 +283,34 @@ describe('an idle sandbox', () => {
     expect(sandbox.state).to.equal('stopping.releasing');
   });
 
-  it('whose retirement failed is retired again after a pause', () => {
-    const sandbox = ASandbox.found().send(RETIRE, { type: 'RETIRE_UNSETTLED', now: T0 + 30 }, fact(aRecord({ revision: '4' })));
+  it('whose retirement failed can be claimed again after a pause: who decided it decides anew', () => {
+    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.state).to.equal('stopping.unretired');
-    expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4', asked: false });
+    expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).state).to.equal('idle.available');
+    expect(sandbox.context.end).to.equal(undefined);
+  });
+
+  it('whose retirement failed runs as soon as a fact shows that another replica has claimed it', () => {
+    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
+    expect(sandbox.send(fact({ ...claimed(), revision: '5' })).state).to.equal('running');
+    expect(sandbox.context.end).to.equal(undefined);
+  });
+
+  it('whose retirement failed has ended once a fact shows that its record is gone', () => {
+    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
+    expect(sandbox.send(fact(undefined)).state).to.equal('stopping.waiting');
+  });
+
+  it('whose retirement failed is retired again after a pause where it has died, or was told to end', () => {
+    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const still = fact(aRecord({ revision: '4' }));
+    const died = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' }), { kind: 'gone', exitCode: 1, reason: 'exited' }));
+    expect(died.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4', namespace: 'alpha', asked: false });
+    const told = ASandbox.found().send(END, failed, still);
+    expect(told.send(deadline(T0 + 10 + RETRY_MS)).last).to.deep.equal({ type: 'retire', seen: '4', namespace: 'alpha', asked: true });
   });
 });
 
@@ -386,10 +438,18 @@ describe('a sandbox that ends', () => {
     expect(sandbox.send(deadline(T0 + 30 + RETRY_MS)).intents.filter(({ type }) => type === 'release')).to.have.length(2);
   });
 
-  it('looks again when nobody says that it is gone', () => {
-    const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 }, deadline(T0 + 30 + RETRY_MS));
-    expect(sandbox.last).to.deep.equal({ type: 'look' });
-    expect(sandbox.context.deadline).to.equal(T0 + 30 + 2 * RETRY_MS);
+  it('looks again when nobody says that it is gone, and leaves that to the leader', () => {
+    const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 }, deadline(T0 + 30 + LEADER_MS));
+    expect(sandbox.last).to.deep.equal({ type: 'look', patient: true });
+    expect(sandbox.context.deadline).to.equal(T0 + 30 + 2 * LEADER_MS);
+    expect(sandbox.send({ type: 'NOT_LEADING', now: T0 + 6_000 }).context.deadline).to.equal(T0 + 6_000 + LEADER_MS);
+  });
+
+  it('does not look while it is given time to end', () => {
+    const endsBy = T0 + 60_000;
+    const sandbox = running().send(END, { type: 'RELEASED', now: T0 + 30 }, fact(ending(), { kind: 'unavailable', startedAt: T0, reason: 'its Pod is being deleted', endsBy }, T0 + 40));
+    expect(sandbox.context.deadline).to.equal(endsBy + OVERRUN_MS);
+    expect(sandbox.send(deadline(endsBy + OVERRUN_MS)).last).to.deep.equal({ type: 'look', patient: true });
   });
 
   it('repeats its closing until history has it', () => {

@@ -4,6 +4,7 @@ import { measuredDriver } from '../../src/metrics/measured-driver.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { Reflector } from '../../src/k8s/reflector.ts';
+import { Mirror } from '../../src/model/mirror.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { aClientOf, aFakeApiServer, json } from '../k8s/a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from '../k8s/a-fake-collection.ts';
@@ -90,9 +91,9 @@ describe('what is told of a driver', () => {
 
     for (const error of [new RecordConflict('moved'), new OutcomeUnknown('cut'), new LeaseLost('over'), new Error('broken')]) {
       fake.failNext('retire', error);
-      expect(await rejection(driver.retire(order.record.id, record.revision))).to.equal(error);
+      expect(await rejection(driver.retire(order.record.id, record.revision, record.poolOwner.namespace))).to.equal(error);
     }
-    await driver.retire(order.record.id, record.revision);
+    await driver.retire(order.record.id, record.revision, record.poolOwner.namespace);
 
     for (const outcome of ['done', 'conflict', 'unknown', 'fenced', 'failed']) expect(metrics.counted('sandpool_driver_calls_total', { operation: 'retire', outcome }), outcome).to.equal(1);
     expect(metrics.observed('sandpool_driver_seconds', { operation: 'retire' })).to.have.length(5);
@@ -158,7 +159,7 @@ describe('what is told of the store', () => {
     const api = await aFakeApiServer((request, response) => { collection.answer(request, response); });
     const server = aClientOf(api.port);
     const reflector = new Reflector<number>({
-      api: server.lane('background'), watches: server.lane('watches'), path: '/apis/things', log: quietLog, trim: (object) => (object as FakeObject).value, report: () => undefined, metrics,
+      api: server.lane('background'), watches: server.lane('watches'), path: '/apis/things', log: quietLog, trim: (object) => (object as FakeObject).value, mirror: new Mirror({ report: () => undefined }), metrics,
     });
     const silence = (): number | undefined => metrics.shown('sandpool_mirror_silence_seconds', { mirror: 'things' });
     try {

@@ -46,6 +46,28 @@ describe('API keys', () => {
     expect(store.reads).to.equal(1);
   });
 
+  it('are worth nothing where they were revoked while nobody was heard', async () => {
+    const [revoked, good] = [minted(), minted()];
+    let missed = (): void => undefined;
+    const revocations = { tellRevoked: () => undefined, followRevoked: (_: unknown, report?: () => void) => { missed = report ?? missed; return () => undefined; } };
+    const due: (() => void)[] = [];
+    const deaf = new ApiKeyMirror({ apiKeys: store, clock: { now: () => clock.time, at: (_, call) => { due.push(call); return () => undefined; } }, revocations });
+    await deaf.start();
+    for (const { record } of [revoked, good]) await deaf.create(record);
+    store.records.delete(revoked.record.keyId); // and the watch does not tell of it
+    const { list } = store;
+    store.list = async () => { throw new Error('out of reach'); };
+
+    missed();
+    await settled();
+    store.list = list;
+    for (const call of due.splice(0)) call();
+    await settled();
+
+    expect([deaf.find(revoked.record.keyId), deaf.find(good.record.keyId)?.keyId]).to.deep.equal([undefined, good.record.keyId]);
+    expect(due).to.deep.equal([]);
+  });
+
   it('are worth nothing under another pepper', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);
@@ -223,3 +245,5 @@ describe('API keys', () => {
     });
   });
 });
+
+const settled = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { groupFor } from '../../src/model/autoscaling-group.ts';
 import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
+import { RecordExists } from '../../src/contracts/record-store.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { alice, aPool, eventually } from '../support/a-supervisor.ts';
 import { aTemplate, anEnvWorld } from '../support/an-env-world.ts';
@@ -50,6 +52,33 @@ describe('envs', () => {
     expect(world.env()?.overrides).to.deep.equal({ imagePullSecretConfigured: true });
     await world.patchEnv(alice, 'e', { patch: {}, registries: [] });
     expect(world.env()?.overrides).to.deep.equal({});
+  });
+
+  it('leave a note of their passwords where the replica dies before the record, and none once it is there', async () => {
+    const world = await anEnvWorld();
+    const registries = [{ registry: 'r', username: 'u', password: 'p' }];
+    const make = (name: string) => world.createEnv(alice, { name, templateRef: { name: 't' }, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {}, registries });
+    const noted = (uid: string) => world.coordination.stillReserved(alice, 'pools', uid);
+    const { create } = world.envs;
+    const during: boolean[] = [];
+    const creating = (end: () => Promise<EnvRecord>) => {
+      world.envs.create = async (draft) => {
+        during.push(await noted(draft.uid));
+        world.envs.create = create;
+        return await end();
+      };
+    };
+    const before = await world.coordination.used(alice);
+
+    creating(() => Promise.reject(new OutcomeUnknown('cut')));
+    expect(await rejection(make('cut'))).to.be.instanceOf(OutcomeUnknown);
+    expect([during, await noted('u1'), world.kept.length]).to.deep.equal([[true], true, 1]);
+    creating(() => Promise.reject(new RecordExists('taken')));
+    expect((await refusedWith(make('taken')))[0]).to.equal('ALREADY_EXISTS');
+    expect([during[1], await noted('u2'), world.kept.length]).to.deep.equal([true, false, 3]);
+    const { record: { uid } } = await make('made');
+    expect(await noted(uid)).to.equal(false);
+    expect(await world.coordination.used(alice)).to.deep.equal(before);
   });
 
   it('take no other name or mode, and write nothing where nothing changes', async () => {

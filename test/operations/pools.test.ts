@@ -31,7 +31,12 @@ const aWorld = async (options: { readonly types?: boolean; readonly volumes?: re
   const { pools, clock, driver } = world;
   const first = aTemplate(1, '1m');
   let stored: TemplateRecord | undefined = first;
-  const templates = new TemplateCatalog({ templates: { get: async (name) => (name === 't' ? stored : undefined) }, clock });
+  // What a store reads it reports.
+  const store = { get: async (name: string): Promise<TemplateRecord | undefined> => {
+    if (name === 't' && stored) templates.learn({ kind: 'put', record: stored });
+    return name === 't' ? stored : undefined;
+  } };
+  const templates = new TemplateCatalog({ templates: store, clock });
   templates.learn({ kind: 'put', record: first });
   const kept: (readonly RegistryCredentials[])[] = [];
   const pullSecrets = { keep: async (_pool: unknown, registries: readonly RegistryCredentials[]) => { kept.push(registries); }, forget: async () => { kept.push([]); } };
@@ -171,6 +176,17 @@ describe('a pool', () => {
     const { revision } = record();
     for (const change of [{}, { replicas: 1 }, { labels: { a: 'b' }, source: { overrides: { image: 'host' } }, updateStrategy: { autoUpdate: true } }]) await update(change);
     expect(record().revision).to.equal(revision);
+  });
+
+  it('keeps a size that was asked for by hand and not granted, until somebody says another', async () => {
+    const { create, record, update, supervisor } = await aWorld();
+    await create({ replicas: 1 });
+    await supervisor.pools.change(record().uid, (current) => ({ ...current, requested: 9, minReplicas: 2 }));
+
+    await update({ labels: { a: 'b' } });
+    expect(record()).to.deep.include({ replicas: 1, requested: 9, labels: { a: 'b' } });
+    await update({ replicas: 3 });
+    expect(record()).to.deep.include({ replicas: 3 }).and.not.have.property('requested');
   });
 
   it('has its registry passwords kept apart, changed and forgotten', async () => {

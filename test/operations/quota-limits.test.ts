@@ -29,6 +29,7 @@ describe('limits of users', () => {
 
   it('keep what a change does not name', async () => {
     const limits = aMirror();
+    await limits.start();
     await limits.set(ALICE, { sandboxes: 3 });
     await limits.set(ALICE, { pools: 0 });
     await limits.set(ALICE, {});
@@ -46,31 +47,6 @@ describe('limits of users', () => {
     expect([one.of(ALICE).sandboxes, one.of(BOB).replicas]).to.deep.equal([3, 1]);
     await store.remove((await store.list()).find(({ user }) => user === ALICE.user)!);
     expect(one.of(ALICE)).to.deep.equal(DEFAULTS);
-  });
-
-  it('are known from a read before the mirror shows them, and no older ones afterwards', async () => {
-    const late = aMirror();
-    await aMirror().set(ALICE, { sandboxes: 3 });
-    expect(late.of(ALICE)).to.deep.equal(DEFAULTS);
-
-    expect((await late.read(ALICE)).sandboxes).to.equal(3);
-    expect(late.of(ALICE).sandboxes).to.equal(3);
-    const [before] = await store.list();
-    await late.set(ALICE, { sandboxes: 9 });
-    store.get = async () => before;
-    const read = late.read(ALICE);
-    clock.advance(250);
-    await read;
-    expect(late.of(ALICE).sandboxes).to.equal(9);
-  });
-
-  it('are the configured ones again once a read finds none', async () => {
-    const limits = aMirror();
-    await limits.set(ALICE, { sandboxes: 3 });
-    store.records.clear(); // which no watch tells
-    await limits.read(ALICE);
-
-    expect(limits.of(ALICE)).to.deep.equal(DEFAULTS);
   });
 
   it('lose no change where two are made at once', async () => {

@@ -3,7 +3,7 @@ import type { Coordination, QuotaEntry } from '../../src/contracts/coordination.
 import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../../src/model/pool-source.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';
-import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { SandboxTemplateSchema } from '../../src/model/template.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
@@ -14,7 +14,7 @@ import { requireReserved } from '../../src/operations/reservations.ts';
 import { MemoryTemplates } from '../support/memory-templates.ts';
 import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
 import { VolumeDirectories } from '../../src/embedded/volume-directories.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { noEnvs } from '../support/memory-envs.ts';
 import { limitsOf } from '../support/memory-quotas.ts';
@@ -45,12 +45,26 @@ describe('a reservation', () => {
     expect(codeOf(await rejection(check()))).to.equal('UNAVAILABLE');
   });
 
+  it('of a claim is looked at again where the write waited too long to be sent', async () => {
+    const { claim, driver, clock, supervisor, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    driver.hold('claim');
+    const claimed = claim(alice, { poolName: 'default' });
+    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'it waits for its turn');
+    clock.advance(1_100);
+    driver.letGo('claim');
+    await eventually(() => { clock.advance(100); return driver.calls.filter((call) => call.startsWith('claim')).length === 2; }, 'it is tried again');
+
+    expect(await claimed).to.have.property('poolName', 'default');
+  });
+
   describe('of a pool', () => {
     /** A coordination that takes so long, and then may have forgotten. */
     const aWorld = async (takesMs: number, pullSecrets: PullSecrets = noPullSecrets) => {
       const world = await aSupervisor({ pool: { replicas: 1 } });
       const reserved: string[] = [];
       const released: string[] = [];
+      const confirmed: string[] = [];
       const coordination: Coordination = {
         ...world.coordination,
         reserve: async (tenant: Tenant, resource: QuotaResource, entry: QuotaEntry) => {
@@ -59,6 +73,8 @@ describe('a reservation', () => {
           return await world.coordination.reserve(tenant, resource, entry);
         },
         release: async (tenant, resource, name) => { released.push(resource); await world.coordination.release(tenant, resource, name); },
+        withdraw: async (tenant, resource, name, attempt) => { released.push(resource); await world.coordination.withdraw(tenant, resource, name, attempt); },
+        confirm: async (tenant, resource, confirmation) => { confirmed.push(`${resource} ${confirmation.amount}`); await world.coordination.confirm(tenant, resource, confirmation); },
         stillReserved: async () => false,
       };
       const templates = new TemplateCatalog({ templates: new MemoryTemplates(), clock: world.clock });
@@ -68,7 +84,7 @@ describe('a reservation', () => {
       const deps = { ...world, coordination, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets, background: () => undefined, envs: noEnvs(world.clock) };
       const create = createPool({ ...deps, newUid: () => 'u1', quotaLimits });
       return {
-        ...world, reserved, released,
+        ...world, reserved, released, confirmed,
         create: (passwords: { readonly registries?: readonly RegistryCredentials[] } = {}) => create(alice, { name: 'more', source: { templateName: 't' }, replicas: 3, labels: {}, annotations: {}, ...passwords }),
         update: (replicas: number) => updatePool({ ...deps, quotaLimits })(alice, 'default', { replicas }),
       };
@@ -99,12 +115,33 @@ describe('a reservation', () => {
       expect(released).to.deep.equal([]);
     });
 
-    it('that was lost meanwhile changes no pool', async () => {
-      const { update, pools, pool, reserved } = await aWorld(1_100);
+    it('is made anew for each attempt of a write, and changes no pool where none could be sent in time', async () => {
+      const { update, pools, pool, reserved, released, coordination } = await aWorld(1_100);
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
       expect(pools.records.get(pool.uid)?.replicas).to.equal(1);
-      expect(reserved).to.deep.equal(['replicas 5', 'replicas 1']);
+      expect([new Set(reserved), released]).to.deep.equal([new Set(['replicas 5']), ['replicas']]);
+      expect((await coordination.used(ALICE)).replicas).to.equal(1);
+    });
+
+    it('becomes what the record says once the pool is made, grown or shrunk', async () => {
+      const { create, update, confirmed, reserved, coordination } = await aWorld(1);
+      await create();
+      await update(5);
+      await update(2);
+
+      expect(reserved).to.deep.equal(['pools 1', 'replicas 3', 'replicas 5']);
+      expect(confirmed).to.deep.equal(['pools 1', 'replicas 3', 'replicas 5', 'replicas 2']);
+      expect(await coordination.used(ALICE)).to.include({ pools: 2, replicas: 5 });
+    });
+
+    it('is taken back where another change of the pool came first', async () => {
+      const { update, pools, pool, released, coordination } = await aWorld(1);
+      pools.update = async () => { throw new RecordConflict('moved'); };
+
+      expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
+      expect([pools.records.get(pool.uid)?.replicas, released]).to.deep.equal([1, ['replicas']]);
+      expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
     it('stays where the pool may have been made, or changed', async () => {
@@ -113,10 +150,9 @@ describe('a reservation', () => {
       pools.update = async () => { throw new OutcomeUnknown('cut'); };
 
       expect(await rejection(create())).to.be.instanceOf(OutcomeUnknown);
-      expect(released).to.deep.equal([]);
       reserved.length = 0;
       expect(await rejection(update(5))).to.be.instanceOf(OutcomeUnknown);
-      expect(reserved).to.deep.equal(['replicas 5', 'replicas 5']);
+      expect([reserved, released]).to.deep.equal([['replicas 5'], []]);
     });
   });
 });

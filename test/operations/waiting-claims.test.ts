@@ -108,13 +108,12 @@ describe('a claim that waits', () => {
   });
 
   it('is refused where its pool went while it tried for an instance of it', async () => {
-    const { wait, grow, driver, pools, supervisor } = await anEmptyPool();
+    const { wait, grow, driver, pools } = await anEmptyPool();
     const { claimed } = await wait('a');
     driver.hold('claim');
     await grow(1);
     await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'its claim is under way');
-    pools.records.clear();
-    await supervisor.pools.freshen(alice.namespace, 'default');
+    for (const record of pools.records.values()) await pools.remove(record);
     driver.end(driver.running()[0]!); // the only one
     driver.letGo('claim');
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { EventEmitter, once } from 'node:events';
 import { silentLog } from '../../src/contracts/log.ts';
-import { type ProcessDeps, type RunnableDaemon, runDaemon, STOP_DEADLINE_MS } from '../../src/daemon-process.ts';
+import { type ProcessDeps, type RunnableDaemon, runDaemon, START_GRACE_MS, STOP_DEADLINE_MS } from '../../src/daemon-process.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe("the daemon's process", () => {
@@ -125,6 +125,28 @@ describe("the daemon's process", () => {
 
     expect(await code).to.equal(0);
     expect(happened).to.include('left 3');
+  });
+
+  it('gives up a start that waits for others, some time after the signal', async () => {
+    daemon.start = () => new Promise(() => undefined);
+    daemon.stopping.resolve();
+    const code = runDaemon(daemon, deps);
+
+    process.emit('SIGTERM', 'SIGTERM');
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    deadlines.get(START_GRACE_MS)?.();
+
+    expect(await code).to.equal(0);
+    expect(happened).to.deep.equal(['stop', 'left 3']);
+    expect(deadlines.size).to.equal(0);
+  });
+
+  it('does not start a daemon that was told to stop while it was composed', async () => {
+    daemon.start = () => Promise.reject(new Error('started all the same'));
+    daemon.stopping.resolve();
+
+    expect(await runDaemon(daemon, { ...deps, signalled: () => 'SIGTERM' })).to.equal(0);
+    expect(happened).to.deep.equal(['stop', 'left 3']);
   });
 });
 

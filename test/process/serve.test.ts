@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readDaemonNote } from '../../src/daemon-note.ts';
+import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
+import { eventually } from '../support/eventually.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** As a URL: the daemon hands it on to its spawner, which starts in another folder. */
@@ -78,6 +82,33 @@ describe('sandpool serve', function () {
       expect(readDaemonNote(dataDir)).to.equal(undefined);
     });
   }
+
+  it('waits for an API server that is not there, says so in log and readiness, and ends with 0 when told to', async () => {
+    const away = createServer().listen(0, '127.0.0.1');
+    await once(away, 'listening');
+    const { port: awayPort } = away.address() as AddressInfo;
+    away.close();
+    const kubeconfig = join(dataDir, 'kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify({
+      'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'c', 'clusters': [{ name: 'c', cluster: { server: `https://127.0.0.1:${awayPort}` } }],
+      'users': [{ name: 'c', user: { token: 't' } }], 'contexts': [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
+    }));
+    writeFileSync(join(dataDir, 'pepper'), '0'.repeat(64));
+    writeFileSync(join(dataDir, 'admin.key'), formatApiKey(newApiKeyText(randomBytes)));
+    const options = { 'assembly': 'kubernetes', 'secrets-dir': dataDir, 'kubernetes-kubeconfig': kubeconfig, 'redis-urls': 'redis://127.0.0.1:1', 'listen': '127.0.0.1:0', 'metrics-listen': 'none' };
+
+    const daemon = command('serve', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]));
+    let port = 0;
+    await eventually(() => (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 || daemon.child.exitCode !== null, 'it listens', 20_000);
+    const [health, readiness, other] = await Promise.all(['healthz', 'readyz', 'v1/sandboxes'].map((path) => fetch(`http://127.0.0.1:${port}/${path}`)));
+    daemon.child.kill('SIGTERM');
+
+    expect([health?.status, readiness?.status, other?.status]).to.deep.equal([200, 503, 503]);
+    expect(await readiness?.text()).to.include('not ready').and.include(`the start waits for the API server at https://127.0.0.1:${awayPort}`);
+    expect(await other?.json()).to.include({ errorCode: 'UNAVAILABLE' });
+    expect(daemon.said.err).to.include('waits for the API server');
+    expect(await daemon.end).to.equal(0);
+  });
 
   it('names every fault of its configuration and ends with 1', async () => {
     const file = join(dataDir, 'my.yaml');

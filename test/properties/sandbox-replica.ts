@@ -1,11 +1,14 @@
 import { expect } from 'chai';
 import { createActor, type Actor } from 'xstate';
-import { LAUNCH_MS, LEADER_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import { LAUNCH_MS, LEADER_MS, OVERRUN_MS, RETRY_MS, STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
 import { expiryOf } from '../../src/model/claim-rules.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import { pathOf } from '../machines/examples.ts';
 import type { Call, SandboxStore } from './sandbox-store.ts';
+
+/** The states in which nothing of this replica's is under way. */
+const PATIENT: ReadonlySet<string> = new Set(['stopping.left', 'stopping.waiting']);
 
 interface Seen { readonly path: string; readonly state: string; readonly context: SandboxContext }
 
@@ -16,6 +19,7 @@ export class SandboxReplica {
   readonly #bornAt: number;
   readonly #asked: SandboxIntent['type'][] = [];
   #told = false;
+  #reportedFailed = false;
 
   constructor(store: SandboxStore, input: SandboxInput) {
     this.#store = store;
@@ -44,6 +48,7 @@ export class SandboxReplica {
   send(event: SandboxEvent, now: number): void {
     const before = this.seen;
     this.#asked.length = 0;
+    this.#reportedFailed = false;
     if (event.type === 'END' && !this.isCompleted) this.#told = true;
     this.#actor.send(event);
     this.#checkState(now);
@@ -53,6 +58,7 @@ export class SandboxReplica {
   #intend(intent: SandboxIntent, put: (call: Call) => void): void {
     this.#asked.push(intent.type);
     if (intent.type !== 'report-start') put(intent);
+    else this.#reportedFailed = intent.outcome === 'failed';
   }
 
   #checkState(now: number): void {
@@ -81,8 +87,10 @@ export class SandboxReplica {
       case 'claiming':
         expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + RETRY_MS, context.claiming?.until ?? 0));
         break;
-      default:
-        expect(context.deadline, `deadline of ${path}`).to.be.at.most(now + (path === 'stopping.left' ? LEADER_MS : RETRY_MS));
+      default: {
+        const endsBy = path === 'stopping.waiting' ? (context.endsBy ?? 0) + OVERRUN_MS : 0;
+        expect(context.deadline, `deadline of ${path}`).to.be.at.most(Math.max(now + (PATIENT.has(path) ? LEADER_MS : RETRY_MS), endsBy));
+      }
     }
     if (this.#asked.includes('retire')) expect(claim, 'what is known to be claimed is never retired').to.equal(undefined);
   }
@@ -96,6 +104,11 @@ export class SandboxReplica {
       expect(after.context.deadline ?? Number.POSITIVE_INFINITY, `${step} leads on from its deadline`).to.be.above(now);
     }
     this.#checkRecord(before, event, step);
+    if (event.type === 'LEADING') {
+      const isLeft = before.path === 'starting.booting' && before.context.unlaunched === true;
+      expect(after.path, step).to.equal(isLeft ? 'stopping.retiring' : before.path);
+    }
+    if (before.context.unlaunched && event.type !== 'FACT') expect(this.#reportedFailed && before.path === 'starting.booting', `${step} blames a start that never was`).to.equal(false);
     if (before.state !== 'claiming' && after.state === 'claiming') expect(`${before.path} ${event.type}`).to.equal('idle.available CLAIM');
     if (before.state === 'running' && after.state !== 'running') expect(mayLeaveRunning(before, event, now), step).to.equal(true);
     if (beginsToRun) this.#checkRunning(after, step);

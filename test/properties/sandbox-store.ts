@@ -3,14 +3,16 @@ import type { SandboxIntent } from '../../src/machines/sandbox-events.ts';
 
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 
-/** What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`: it is told nothing. */
-export const OUTCOMES = ['answered', 'unknown-landed', 'unknown-lost', 'silent-landed', 'silent-lost', 'failed'] as const;
+/** What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`: it is told nothing. `half`: of a launch the record is written. */
+export const OUTCOMES = ['answered', 'unknown-landed', 'unknown-lost', 'silent-landed', 'silent-lost', 'silent-half', 'failed'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export type Landing =
   | { readonly kind: 'done'; readonly record?: InstanceRecord }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'seen'; readonly fact: InstanceFact };
+
+const UNLAUNCHED: Vitals = { kind: 'starting', unlaunched: true };
 
 /**
  * Driver and store of one instance, as their contract has them: one record with a revision, one process, conditional
@@ -45,9 +47,9 @@ export class SandboxStore {
     return this.record === undefined && (this.vitals === undefined || this.vitals.kind === 'gone');
   }
 
-  land(call: Call): Landing {
+  land(call: Call, half = false): Landing {
     switch (call.type) {
-      case 'launch': return this.#launch(call.birth.record);
+      case 'launch': return this.#launch(call.birth.record, half);
       case 'claim': return this.#claim(call.claim, call.seen.revision);
       case 'retire': return this.#retire(call.seen);
       case 'release': {
@@ -71,6 +73,7 @@ export class SandboxStore {
   become(kind: 'available' | 'unavailable' | 'gone', now: number): void {
     if (!this.vitals || this.vitals.kind === 'gone') return;
     const startedAt = 'startedAt' in this.vitals ? this.vitals.startedAt : now;
+    if (kind !== 'gone' && this.vitals === UNLAUNCHED) return;
     if (kind === 'gone') this.vitals = { kind, exitCode: this.dying ? null : 7, reason: 'exited' };
     else if (this.dying) return;
     else this.vitals = kind === 'available' ? { kind, startedAt } : { kind, startedAt, reason: 'not answering' };
@@ -88,11 +91,17 @@ export class SandboxStore {
     if (this.record) this.#write(this.record);
   }
 
-  #launch(birth: Birth['record']): Landing {
+  #launch(birth: Birth['record'], half: boolean): Landing {
     if (this.#born && !this.record) return { kind: 'conflict' };
-    if (this.record) return { kind: 'done', record: this.record };
+    if (this.record) {
+      if (!half && this.vitals === UNLAUNCHED) {
+        this.vitals = { kind: 'starting' };
+        this.facts.push(this.fact);
+      }
+      return { kind: 'done', record: this.record };
+    }
     this.#born = true;
-    this.vitals = { kind: 'starting' };
+    this.vitals = half ? UNLAUNCHED : { kind: 'starting' };
     const record = this.#write({ ...birth, revision: '', state: 'idle' });
     return { kind: 'done', ...(record ? { record } : {}) };
   }

@@ -64,7 +64,10 @@ export class SandboxWorld {
         return;
       }
       case 'bump': return this.store.bump();
-      case 'lead': this.#leader = step.by; return;
+      case 'lead': {
+        this.#leader = step.by;
+        return this.#send(step.by, { type: 'LEADING', now: this.now });
+      }
       case 'process': return this.store.become(step.becomes, this.now);
       case 'time': this.now += step.ms;
     }
@@ -77,6 +80,7 @@ export class SandboxWorld {
     for (const to of REPLICAS) while ((this.#replicas[to]?.seen.context.working ?? 0) > 0) this.#send(to, { type: 'WORK_ENDED', now: this.now });
     // Some replica that lives comes to lead.
     if (!this.#replicas[this.#leader]) this.#leader = 1 - this.#leader;
+    this.#send(this.#leader, { type: 'LEADING', now: this.now });
     for (let moves = 0; moves < 400; moves++) {
       if (this.#settle()) continue;
       const next = Math.min(...this.replicas.map((replica) => replica.deadline ?? Number.POSITIVE_INFINITY));
@@ -140,7 +144,8 @@ export class SandboxWorld {
       this.#answers.push({ from: call.from, it: { type: 'NOT_LEADING', now: this.now } });
       return;
     }
-    const landing = outcome === 'answered' || outcome.endsWith('landed') ? this.store.land(call.it) : undefined;
+    const half = outcome === 'silent-half' && call.it.type === 'launch';
+    const landing = outcome === 'answered' || outcome.endsWith('landed') || half ? this.store.land(call.it, half) : undefined;
     expect(this.store.faults).to.deep.equal([]);
     if (outcome.startsWith('silent')) return;
     const it = outcome === 'answered' && landing ? answerOf(call.it, landing, this.now) : unsettled(call.it, outcome, this.now);
@@ -184,7 +189,7 @@ export class SandboxWorld {
 }
 
 const isLeaders = (call: Call): boolean =>
-  call.type === 'launch' || call.type === 'confirm-expiry' || call.type === 'close' || ('asked' in call && !call.asked);
+  call.type === 'launch' || call.type === 'confirm-expiry' || call.type === 'close' || ('asked' in call && !call.asked) || ('patient' in call);
 
 const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
   if (landing.kind === 'seen') return { type: 'FACT', fact: landing.fact, now };

@@ -101,6 +101,20 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(0, place)).to.equal('admitted');
   });
 
+  it('stand in nobody\'s way once they left, though Redis was away, and no other waits at their replica', async () => {
+    const place = await join(0);
+    const held = link.run.bind(link);
+    link.run = () => Promise.reject(new Error('away'));
+    await replica(0).leaveWaiting(place).catch(() => undefined);
+    link.run = held;
+    expect(await admit(1)).to.equal('not-its-turn');
+
+    await beat(0);
+
+    expect(await admit(1)).to.equal('admitted');
+    expect(await waiting()).to.equal(0);
+  });
+
   it('have no place any more from their admission on, whatever is said of them at that moment', async () => {
     await join(1);
     const [first, second] = [await join(0), await join(0)];

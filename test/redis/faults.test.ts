@@ -44,7 +44,7 @@ describe('a Redis that fails', function () {
     reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
     coordination.joinWaiting(POOL), coordination.waiting(POOL), coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
     coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
-    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.redeemToken('x'),
+    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.peekToken('x'), coordination.redeemToken('x'),
     coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
   ];
 
@@ -134,7 +134,7 @@ describe('a Redis that fails', function () {
 
   it('started again: nothing idles out for what marks it lost', async () => {
     const before = Number(replica.time());
-    coordination.touch(ID);
+    coordination.touch(ID, 60_000);
     await redis.kill();
     await redis.restart();
     await answering();

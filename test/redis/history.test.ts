@@ -5,6 +5,7 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import { aFinished, historySuite } from '../contracts/history.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
+import { MemoryMetrics } from '../support/memory-metrics.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
@@ -69,6 +70,68 @@ describe('history in Redis', () => {
     clock.advance(86_400_000);
     await eventually(async () => (clock.advance(60_000), (await history.list({}, { offset: 0, limit: 1 })).total === 0), 'the last one is forgotten');
     expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']);
+    await history.stop();
+    await stop();
+  });
+
+  it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
+    this.timeout(60_000);
+    const most = 8 * 2 ** 20;
+    const { settings, client, stop } = await startRedis({ config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'] });
+    const clock = new TestClock();
+    const began = clock.now();
+    const log: string[] = [];
+    const metrics = new MemoryMetrics();
+    const history = new RedisHistory({
+      settings, clock, log: { ...quietLog, warn: (_: unknown, event: string) => { log.push(event); } }, metrics, retentionMs: KEPT_MS,
+    });
+    await history.start();
+    const recorded: string[] = [];
+    const shareUsed = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]) / most;
+    let mostUsed = 0;
+    for (let batch = 0; batch < 100; batch++) {
+      const some = Array.from({ length: 100 }, (_, n) => aFinished({ claimedAt: began + batch * 1_000 + n, terminatedAt: began + batch * 1_000 + n + 500, cpu: 'x'.repeat(500) }));
+      for (const finished of some) await history.record(finished); // in the order of their ends
+      recorded.push(...some.map(({ id }) => id));
+      for (let step = 0; step < 5; step++) {
+        clock.advance(5_000);
+        await client.ping();
+        await new Promise<void>((resolve) => { setImmediate(resolve); });
+      }
+      mostUsed = Math.max(mostUsed, await shareUsed());
+    }
+    await eventually(() => { clock.advance(5_000); return log.length > 0; }, 'it is said');
+
+    const { total, items } = await history.list({}, { offset: 0, limit: 10 });
+    expect(mostUsed).to.be.below(0.7);
+    expect(total).to.be.within(100, recorded.length - 100);
+    expect(items[0]?.id).to.equal(recorded.at(-1)); // the newest is there, the oldest has gone
+    expect(await history.find(recorded[0] ?? '')).to.equal(undefined);
+    expect(log).to.include('history is forgotten early: Redis runs short of memory');
+    expect(history.warnings().join()).to.include('were forgotten before history.retention was over');
+    expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(recorded.length - total);
+    await history.stop();
+    await stop();
+  });
+
+  it('asks Redis for no more of a list by pool when others have many pools', async () => {
+    const { settings, client, stop } = await startRedis();
+    const history = new RedisHistory({ settings, clock: new TestClock(), log: quietLog, retentionMs: KEPT_MS });
+    await history.start();
+    const groups = `${settings.prefix}:{history}:groups`;
+    await history.record(aFinished({ poolName: 'mine' }));
+    const work = async (): Promise<readonly string[]> => {
+      await client.config('SET', 'slowlog-log-slower-than', '0');
+      await client.config('RESETSTAT');
+      const { total } = await history.list({ owner: ALICE, poolName: 'mine' }, { offset: 0, limit: 20 });
+      expect(total).to.equal(1);
+      const stats = await client.info('commandstats');
+      return stats.split('\r\n').flatMap((line) => /^cmdstat_(z\w+|h\w+):calls=(\d+)/.exec(line)?.slice(1, 3).join(' ') ?? []).toSorted();
+    };
+    const alone = await work();
+    for (let n = 0; n < 20_000; n += 1_000) await client.hset(groups, ...Array.from({ length: 1_000 }, (_, i) => [`a/a/u${n + i}/p`, String(n + i + 10)]).flat());
+
+    expect(await work()).to.deep.equal(alone);
     await history.stop();
     await stop();
   });

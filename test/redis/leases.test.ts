@@ -78,6 +78,19 @@ describe('leases in Redis', function () {
     expectRisingEpochs([a, b]);
   });
 
+  it('is taken again by a replica that left and comes back', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+    a.coordination.leave();
+    await Promise.all(a.shards().map((shard) => a.coordination.giveUp(shard)));
+    expect(a.shards()).to.deep.equal([]);
+
+    a.coordination.join();
+
+    await all([a], 'it has all again', 15_000);
+    expectRisingEpochs([a]);
+  });
+
   it('is taken over when a replica is killed', async () => {
     const child = await joinAsProcess('killed');
     const b = await join('b');
@@ -134,6 +147,53 @@ describe('leases in Redis', function () {
     await eventually(() => ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)), 'all are won anew', 20_000);
   });
 
+  it('is led by somebody after Redis was away while another replica came back', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+
+    redis().signal('SIGSTOP');
+    const before = ALL.map((shard) => a.coordination.lease(shard));
+    await eventually(() => before.every((lease) => lease?.held() === false), 'none is held', 8_000);
+    const b = await join('b');
+    redis().signal('SIGCONT');
+
+    await all([a, b], 'every shard is led by somebody', 20_000);
+    await eventually(() => b.shards().length > 0, 'the one that came back has its share', 20_000);
+    await all([a, b], 'every shard is led by somebody, still', 5_000);
+  });
+
+  it('is led by somebody after Redis stalled while it was handed over', async () => {
+    const a = await join('a');
+    await all([a], 'the only one has all');
+    let stalled: Promise<unknown> | undefined;
+    a.beforeGivingUp = () => { stalled ??= redis().client.call('CLIENT', 'PAUSE', '1200', 'ALL'); };
+    const b = await join('b');
+
+    await eventually(() => stalled !== undefined, 'a hand-over begins', 15_000);
+    await stalled;
+    await eventually(() => b.shards().length > 0 && led([a, b]).join() === ALL.join(), 'every shard is led by somebody', 20_000);
+  });
+
+  it('is led by somebody after a failover to a Redis that lacks the last writes', async () => {
+    const [a, b] = [await join('a'), await join('b')];
+    await eventually(() => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS, 'both have a share', 15_000);
+    const { client } = redis();
+    const lost = a.shards();
+    const keys = await client.keys('*');
+    const copy = await Promise.all(keys.map(async (key) => ({ key, dump: await client.dumpBuffer(key) })));
+
+    await a.stop();
+    await all([b], 'b has all', 15_000);
+    const c = await join('c');
+    await eventually(() => c.shards().length > 0 && led([b, c]).length === SHARDS, 'both have a share', 15_000);
+    const before = [b, c].flatMap((replica) => lost.map((shard) => replica.coordination.lease(shard)));
+    await client.flushall();
+    for (const { key, dump } of copy) if (dump) await client.restore(key, 0, dump); // locks of the dead one too, without an end
+
+    await eventually(() => before.every((lease) => lease?.held() !== true), 'what the copy lacks is held no more', 20_000);
+    await all([b, c], 'every shard is led by somebody', 20_000);
+  });
+
   const expectRisingEpochs = (replicas: readonly Replica[]): void => {
     for (const shard of ALL) {
       const epochs = replicas.flatMap(({ told }) => told.filter((one) => one.kind === 'gained' && one.shard === shard).map(({ epoch }) => epoch));
@@ -148,6 +208,7 @@ class Replica {
   readonly told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
   readonly epochs = new Map<number, number>();
   keeps = false;
+  beforeGivingUp: () => void = () => undefined;
   readonly stop: () => Promise<void>;
 
   constructor({ coordination, stop }: RedisCoordination) {
@@ -161,7 +222,9 @@ class Replica {
       },
       lost: (shard, kind) => {
         this.told.push({ kind, shard, epoch: this.epochs.get(shard) ?? 0 });
-        if (kind === 'wanted-elsewhere' && !this.keeps) void coordination.giveUp(shard);
+        if (kind !== 'wanted-elsewhere' || this.keeps) return;
+        this.beforeGivingUp();
+        void coordination.giveUp(shard);
       },
     });
   }

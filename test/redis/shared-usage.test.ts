@@ -7,7 +7,7 @@ import type { RequestMark } from '../../src/model/request-mark.ts';
 import { Opening } from '../../src/operations/opening.ts';
 import { servesWaitingClaims } from '../properties/waiting-claims.ts';
 import { known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
+import { alice, aPool } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { advanceRedis } from '../support/redis-clock.ts';
@@ -97,6 +97,22 @@ describe('usage and requests of two replicas', function () {
     expect(await one.reserve(ALICE, 'replicas', { name: 'y', amount: 1, limit: 100 })).to.equal(false);
   });
 
+  it('gives back what a pool had that is gone, though its release failed while Redis was away, by whoever leads next', async () => {
+    const { b, pools, pool, clock } = await twoReplicas(3);
+    await one.settle(ALICE, 'pools', [{ name: pool.uid, version: '', amount: 1, revision: '1' }, { name: 'kept', version: '', amount: 1 }]);
+    await one.settle(ALICE, 'replicas', [{ name: pool.uid, version: '', amount: 3, revision: '1' }]);
+    const kept = await pools.create(aPool({ name: 'other', uid: 'kept', replicas: 0 }));
+    await eventually(() => b.supervisor.pools.get(kept.uid) !== undefined, 'it is seen');
+    await pools.remove(pool); // nobody tells
+    b.lead();
+
+    await eventually(async () => {
+      clock.advance(SETTLE_EVERY_MS);
+      const { pools: count, replicas } = await one.used(ALICE);
+      return count === 1 && replicas === 0;
+    }, 'it is given back');
+  });
+
   it('moves the seat from an instance that was lost to another', async () => {
     const { a, b, pool } = await twoReplicas(2, 2);
     b.driver.lag(); // it does not see that the first one goes
@@ -169,7 +185,7 @@ describe('usage and requests of two replicas', function () {
       const [stored] = await truth.records.all();
       const record = stored?.record;
       if (!record) throw new Error('there is one');
-      await one.admitClaim({ pool, instance: record.id, limit: 10, idle: 1, request: MARK });
+      await one.admitClaim({ pool, instance: record.id, limit: 10, idle: 1, request: MARK, looked: true });
 
       const instance = await takenOver();
       expect(await b.found(alice, MARK, instance)).to.equal(undefined);
@@ -177,6 +193,30 @@ describe('usage and requests of two replicas', function () {
       expect(String(await rejection(truth.claim(record, late)))).to.include('RecordConflict');
       await eventually(() => b.supervisor.sandbox(record.id)?.context.record?.revision !== record.revision, 'it is seen');
       expect((await b.claim(alice, { poolName: 'default', mark: MARK })).id).to.equal(record.id);
+    });
+
+    it('answer with what it claimed, though Redis was flushed and no mirror shows it', async () => {
+      const { a, b, pool, truth } = await begun(2);
+      b.driver.lag();
+      const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
+      expect(b.supervisor.idle.acquire(pool.uid)?.id).to.equal(id); // it is to try for the other one
+      await redis().client.flushall();
+      await known(() => other.used(ALICE));
+      const found = await b.claim(alice, { poolName: 'default', opening: new Opening(other, MARK, OWNER) });
+
+      expect(found.id).to.equal(id);
+      expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
+    });
+
+    it('go on where nothing was claimed before Redis was flushed', async () => {
+      const { b, truth } = await begun(2);
+      await redis().client.flushall();
+      await known(() => other.used(ALICE));
+      const opening = new Opening(other, MARK, OWNER);
+      await b.claim(alice, { poolName: 'default', opening });
+
+      expect(opening.foundEarlier).to.equal(false);
+      expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
     });
 
     it('by a claim that opens it itself: it gets what was claimed', async () => {
@@ -194,7 +234,7 @@ describe('usage and requests of two replicas', function () {
     it('by a claim that opens it itself: it goes on where nothing was', async () => {
       const { b, truth, pool } = await begun(1);
       const [stored] = await truth.records.all();
-      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK });
+      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK, looked: true });
       await orphan();
       const opening = new Opening(other, MARK, OWNER);
       const claimed = await b.claim(alice, { poolName: 'default', opening });
@@ -205,7 +245,7 @@ describe('usage and requests of two replicas', function () {
     it('stay in flight where that can not be told, until it can', async () => {
       const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
-      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK });
+      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK, looked: true });
       const instance = await takenOver();
       truth.failNext('bump', new OutcomeUnknown('cut'));
 

@@ -1,4 +1,5 @@
 import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
+import { BoundVolumes } from '../../src/k8s/bound-volumes.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
 import { PodStreams } from '../../src/k8s/pod-streams.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
@@ -10,6 +11,7 @@ import { installCustomResources } from '../../local-cluster/custom-resources.ts'
 import { FactLog } from './fact-log.ts';
 import { aClaim, aDefinition, anOrder, permitted } from './instance-orders.ts';
 import { quietLog } from './quiet-log.ts';
+import { testSeals } from './test-seals.ts';
 
 export interface PodDriverTerms {
   readonly graceSeconds?: number;
@@ -42,7 +44,7 @@ export class PodDriver {
     const api = apiServer({ access, version: 'test', clock: serverClock });
     const clock = { now: () => serverClock.now() + aheadMs, at: (moment: number, due: () => void) => serverClock.at(moment - aheadMs, due) };
     const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
-    const driver = new KubernetesSandboxDriver({ api, streams, pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog, outdated: () => undefined });
+    const driver = new KubernetesSandboxDriver({ api, streams, volumes: new BoundVolumes({ api: api.lane('background'), clock, provided: true }), pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog, outdated: () => undefined, seals: testSeals, teamOf: (name) => name });
     return new PodDriver({ driver, api, namespace });
   }
 

@@ -1,4 +1,5 @@
 import { systemClock } from '../../src/embedded/system-clock.ts';
+import type { TenantUsage, UsageRecords } from '../../src/contracts/usage-records.ts';
 import { redisCoordination, type RedisCoordinationOptions } from '../../src/redis/coordination.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';
@@ -7,7 +8,8 @@ import { eventually } from './eventually.ts';
 import { quietLog } from './quiet-log.ts';
 
 /** What the records would say, written by hand. */
-export class WrittenUsage {
+export class WrittenUsage implements UsageRecords {
+  readonly #tenants = new Map<string, Tenant>();
   readonly #parts = new Map<string, Map<string, number>>();
   /** How often it was asked. */
   reads = 0;
@@ -16,12 +18,20 @@ export class WrittenUsage {
     const key = `${resource}/${tenantKey(tenant)}`;
     const parts = this.#parts.get(key) ?? new Map<string, number>();
     this.#parts.set(key, parts);
+    this.#tenants.set(tenantKey(tenant), tenant);
     return parts;
   }
 
-  async of(tenant: Tenant, resource: QuotaResource): Promise<ReadonlyMap<string, number>> {
+  async of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>> {
     this.reads += 1;
-    return new Map(this.partsOf(tenant, resource));
+    return new Map(tenants.map((tenant) => [tenantKey(tenant), this.#usageOf(tenant)]));
+  }
+
+  tenants(): Iterable<Tenant> { return this.#tenants.values(); }
+
+  #usageOf(tenant: Tenant): TenantUsage {
+    const parts = (resource: QuotaResource): TenantUsage[QuotaResource] => [...this.partsOf(tenant, resource)].map(([name, amount]) => ({ name, amount, revision: '1' }));
+    return { sandboxes: parts('sandboxes'), pools: parts('pools'), replicas: parts('replicas') };
   }
 }
 

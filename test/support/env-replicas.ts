@@ -36,6 +36,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   const replica = await aReplica({ ...shared, clock, pools }, shared.coordination, {
     alongside: {
       lead: (shard) => { beside.parts?.lead(shard); }, follow: (shard) => { beside.parts?.follow(shard); }, drained: async () => { await beside.parts?.drained(); },
+      caughtUp: async () => { await beside.parts?.caughtUp(); },
       claimed: (poolUid, last) => { beside.parts?.claimed(poolUid, last); }, startFailed: (poolUid) => { beside.parts?.startFailed(poolUid); },
     },
   });

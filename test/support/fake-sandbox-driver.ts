@@ -17,6 +17,8 @@ export interface FakeDriverOptions {
   readonly startsByItself?: boolean;
   /** Ended instances are gone by themselves (default), or wait for `end`. */
   readonly endsByItself?: boolean;
+  /** What is told to end says so, with the time that it is given, as a cluster's Pods do. It waits for `end`. */
+  readonly graceMs?: number;
   /** The driver's own record writes come as facts too, as a cluster's watch has it. */
   readonly reportsWrites?: boolean;
   readonly now?: () => number;
@@ -38,6 +40,8 @@ export class FakeSandboxDriver implements SandboxDriver {
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
   startsByItself: boolean;
+  /** Waited for between a launch's record and its process: who dies there never comes back from it. */
+  betweenWrites: (() => Promise<void>) | undefined;
   /** What probes show. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
@@ -103,7 +107,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   }
 
   running(): readonly InstanceId[] {
-    return [...this.#vitals.keys()];
+    return [...this.#vitals].flatMap(([id, vitals]) => (vitals === UNLAUNCHED ? [] : [id]));
   }
 
   describe(): DriverDescription {
@@ -133,7 +137,13 @@ export class FakeSandboxDriver implements SandboxDriver {
     const existing = await this.records.read(id);
     const record = existing?.record ?? await this.records.birth(order.record, order.definition);
     this.#argv.set(id, order.definition.containers[0]?.argv ?? []);
-    if (!this.#vitals.has(id)) {
+    if (this.betweenWrites && !this.#vitals.has(id)) {
+      this.#set(id, UNLAUNCHED);
+      await this.betweenWrites();
+      if (!permitted()) throw new LeaseLost('another replica launches');
+      if (!await this.records.read(id)) return record; // what has no record is collected
+    }
+    if (!this.#vitals.has(id) || this.#vitals.get(id) === UNLAUNCHED) {
       this.#set(id, { kind: 'starting' });
       if (this.startsByItself) this.becomeAvailable(id);
       this.#echo(id, order.definition);
@@ -141,8 +151,9 @@ export class FakeSandboxDriver implements SandboxDriver {
     return record;
   }
 
-  async claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
+  async claim(seen: InstanceRecord, claim: Claim, permitted: () => boolean = () => true): Promise<InstanceRecord> {
     await this.#enter('claim', seen.id);
+    if (!permitted()) throw new LeaseLost('not sent in time');
     return this.#written(await this.records.claim(seen, claim));
   }
 
@@ -183,6 +194,8 @@ export class FakeSandboxDriver implements SandboxDriver {
   async confirm(): Promise<undefined> {}
 
   async idle(): Promise<readonly InstanceFact[]> { return []; }
+
+  async claimedUnder(): Promise<readonly InstanceFact[]> { return []; }
 
   async caughtUp(): Promise<void> {}
 
@@ -252,7 +265,10 @@ export class FakeSandboxDriver implements SandboxDriver {
   }
 
   #endByItself(id: InstanceId): void {
-    if (this.#vitals.has(id) && (this.#options.endsByItself ?? true)) this.end(id, 137, 'killed');
+    if (!this.#vitals.has(id)) return;
+    const { graceMs, endsByItself = true } = this.#options;
+    if (graceMs !== undefined) this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason: 'its Pod is being deleted', endsBy: this.#now() + graceMs });
+    else if (endsByItself) this.end(id, 137, 'killed');
   }
 
   #written(record: InstanceRecord): InstanceRecord {
@@ -323,6 +339,8 @@ export class FakeTerminal implements Terminal {
     this.#exited(exitCode);
   }
 }
+
+const UNLAUNCHED: Vitals = { kind: 'starting', reason: 'it was not launched', unlaunched: true };
 
 const pretend = async (request: ExecRequest): Promise<Partial<ExecOutcome>> => {
   const [command, ...args] = request.argv;

@@ -1,4 +1,5 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer, TLSSocket } from 'node:tls';
 
 /**
  * A TCP proxy on loopback whose link can be made bad. `pass`: bytes go through. `hold`: they stop in both directions, the
@@ -6,6 +7,13 @@ import { createServer, connect, type AddressInfo, type Server, type Socket } fro
  * is reset in place of the first byte of an answer.
  */
 export type LinkState = 'pass' | 'hold' | 'swallow-answers' | 'cut-answers';
+
+/** What a proxy needs to see what passes: a certificate that clients accept, and the authority of the target's. */
+export interface ProxyTls {
+  readonly key: string;
+  readonly cert: string;
+  readonly ca: string;
+}
 
 export class FaultProxy {
   readonly #target: { readonly host: string; readonly port: number };
@@ -15,12 +23,16 @@ export class FaultProxy {
   #state: LinkState = 'pass';
   /** Of every byte, each way. */
   delayMs = 0;
+  /** Of the answers on a connection whose last request has such a path; only with TLS of its own. */
+  lag: { readonly of: RegExp; readonly ms: number } | undefined;
   /** Connections taken so far. */
   connections = 0;
+  readonly #tls: ProxyTls | undefined;
 
-  constructor(target: { readonly host: string; readonly port: number }) {
-    this.#target = target;
-    this.#server = createServer((client) => { this.#join(client); });
+  constructor(target: { readonly host: string; readonly port: number }, tls?: ProxyTls) {
+    [this.#target, this.#tls] = [target, tls];
+    const join = (client: Socket): void => { this.#join(client); };
+    this.#server = tls ? createTlsServer({ key: tls.key, cert: tls.cert, ALPNProtocols: ['http/1.1'] }, join) : createServer(join);
   }
 
   /** Answers the port. */
@@ -53,7 +65,8 @@ export class FaultProxy {
 
   #join(client: Socket): void {
     this.connections += 1;
-    const server = connect(this.#target);
+    const server = this.#tls ? connectTls({ ...this.#target, ca: this.#tls.ca, ALPNProtocols: ['http/1.1'] }) : connect(this.#target);
+    let path = '';
     const reset = (): void => {
       resetNow(client);
       resetNow(server);
@@ -72,8 +85,12 @@ export class FaultProxy {
     };
     const relay = (from: Socket, to: Socket, isAnswer: boolean): void => {
       const line = new Line();
-      from.on('data', (chunk) => { line.pass(() => { forward(to, chunk, isAnswer); }, this.delayMs); });
-      from.on('end', () => { line.pass(() => { to.end(); }, this.delayMs); });
+      const delayMs = (): number => Math.max(this.delayMs, isAnswer && this.lag?.of.test(path) === true ? this.lag.ms : 0);
+      from.on('data', (chunk: Buffer) => {
+        if (!isAnswer && this.#tls) path = pathIn(chunk) ?? path;
+        line.pass(() => { forward(to, chunk, isAnswer); }, delayMs());
+      });
+      from.on('end', () => { line.pass(() => { to.end(); }, delayMs()); });
     };
     relay(client, server, false);
     relay(server, client, true);
@@ -101,8 +118,11 @@ class Line {
   }
 }
 
+/** Of the request that begins with this chunk. */
+const pathIn = (chunk: Buffer): string | undefined => /^[A-Z]+ (\S+) HTTP/.exec(chunk.subarray(0, 2_048).toString('latin1'))?.[1];
+
 /** Node never lets go of a socket that is reset while it shuts down: the process then spins at its exit. */
 const resetNow = (socket: Socket): void => {
-  if (socket.writableEnded) socket.destroy();
+  if (socket.writableEnded || socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();
 };

@@ -34,6 +34,7 @@ export class GivenLeases implements Leases {
 
   async giveUp(shard: number): Promise<void> { this.givenUp.push(shard); }
   leave(): void { this.left = true; }
+  join(): void { this.left = false; }
   replicas(): readonly string[] { return this.#replicas; }
   holders(): ReadonlyMap<number, string> { return new Map(); }
 }

@@ -20,6 +20,8 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
     return this.records.get(key) ?? [...this.records.values()].find(({ namespace, shortName }) => `${namespace}/${shortName}` === key);
   }
 
+  async caughtUp(): Promise<void> {}
+
   async watch(report: (change: RecordChange<ApiKeyRecord>) => void): Promise<void> {
     this.reads += 1;
     this.#followers.add(report, this.records.values());

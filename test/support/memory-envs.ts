@@ -18,6 +18,8 @@ export class MemoryEnvs implements Records<EnvRecord> {
 
   async get(key: string): Promise<EnvRecord | undefined> { return this.records.get(key); }
 
+  async caughtUp(): Promise<void> {}
+
   async watch(report: (change: RecordChange<EnvRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
 
   async create(draft: Omit<EnvRecord, 'revision'>): Promise<EnvRecord> {

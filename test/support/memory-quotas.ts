@@ -14,6 +14,8 @@ export class MemoryQuotas implements Records<UserQuota> {
 
   async get(key: string): Promise<UserQuota | undefined> { return this.records.get(key); }
 
+  async caughtUp(): Promise<void> {}
+
   async watch(report: (change: RecordChange<UserQuota>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
 
   async create(draft: Omit<UserQuota, 'revision'>): Promise<UserQuota> {

@@ -1,4 +1,4 @@
-import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import { LeaseLost, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { RecordExists, type RecordChange, type Records } from '../../src/contracts/record-store.ts';
 import type { FinishedFilter, GroupKey, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
@@ -29,9 +29,12 @@ export class MemoryPools implements Records<PoolRecord> {
     return [...this.records.values()].find(({ name, owner }) => `${owner.namespace}/${name}` === key);
   }
 
+  async caughtUp(): Promise<void> {}
+
   async watch(report: (change: RecordChange<PoolRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
 
-  async create(draft: Omit<PoolRecord, 'revision'>): Promise<PoolRecord> {
+  async create(draft: Omit<PoolRecord, 'revision'>, permitted: () => boolean = () => true): Promise<PoolRecord> {
+    if (!permitted()) throw new LeaseLost();
     if ([...this.records.values()].some(({ name, owner }) => name === draft.name && owner.namespace === draft.owner.namespace)) throw new RecordExists();
     const record = { ...draft, revision: '1' };
     this.records.set(record.uid, record);
@@ -39,7 +42,8 @@ export class MemoryPools implements Records<PoolRecord> {
     return record;
   }
 
-  async update(record: PoolRecord): Promise<PoolRecord> {
+  async update(record: PoolRecord, permitted: () => boolean = () => true): Promise<PoolRecord> {
+    if (!permitted()) throw new LeaseLost();
     if (this.records.get(record.uid)?.revision !== record.revision) throw new RecordConflict();
     const next = { ...record, revision: String(Number(record.revision) + 1) };
     this.records.set(record.uid, next);

@@ -18,6 +18,8 @@ export class MemoryTemplates implements Records<TemplateRecord> {
     return this.records.get(name);
   }
 
+  async caughtUp(): Promise<void> {}
+
   async watch(report: (change: RecordChange<TemplateRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
 
   async create(draft: Omit<TemplateRecord, 'revision'>): Promise<TemplateRecord> {

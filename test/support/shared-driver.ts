@@ -36,7 +36,7 @@ export class SharedDriver {
       claim: (...call) => truth.claim(...call),
       amend: (...call) => truth.amend(...call),
       bump: (...call) => truth.bump(...call),
-      retire: (...call) => truth.retire(...call),
+      retire: (id, seen) => truth.retire(id, seen),
       release: (...call) => truth.release(...call),
       forget: (...call) => truth.forget(...call),
       read: (id) => truth.read(id),
@@ -44,6 +44,10 @@ export class SharedDriver {
       idle: async (poolUid) => {
         const facts = await Promise.all((await truth.records.all()).map(({ record }) => truth.read(record.id)));
         return facts.filter(({ record }) => record?.poolUid === poolUid && record.state === 'idle');
+      },
+      claimedUnder: async (markKey) => {
+        const found = (await truth.records.all()).filter(({ record }) => record.claim?.mark?.key === markKey);
+        return await Promise.all(found.map(({ record }) => truth.read(record.id)));
       },
       caughtUp: async () => {
         await truth.settled();

@@ -40,7 +40,7 @@ export const aReplica = async (stores: ReplicaStores, shared: Coordination, opti
   const { clock, pools, history } = stores;
   const leases = new GivenLeases(shared.replicas());
   const coordination: Coordination = {
-    ...shared, lease: (shard) => leases.lease(shard), follow: (listener) => leases.follow(listener), giveUp: (shard) => leases.giveUp(shard), leave: () => { leases.leave(); },
+    ...shared, lease: (shard) => leases.lease(shard), follow: (listener) => leases.follow(listener), giveUp: (shard) => leases.giveUp(shard), leave: () => { leases.leave(); }, join: () => { leases.join(); },
   };
   const driver = stores.driver.view();
   const events = new EventFeed({ clock, log: quietLog, history, coordination });

@@ -1,14 +1,12 @@
 import { silentLog } from '../../../src/contracts/log.ts';
-import type { Replica } from '../../../local-cluster/replicas.ts';
-import { shardOf } from '../../../src/model/shards.ts';
 import { apiServer } from '../../../src/k8s/api-client.ts';
 import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
-import { encodeAsk, KeptConnection } from '../../kept-connection.ts';
 import { pause } from '../../process-facts.ts';
 import { BalancedClient } from '../balanced-client.ts';
 import { Births } from '../births.ts';
-import { createPool, onACluster, untilIdleOnAll, type BenchCluster, type BenchReplicas } from '../cluster.ts';
+import { createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { Cycles, isGood } from '../cycles.ts';
+import { leaderOf } from '../leader-of.ts';
 
 const PER_SECOND = 15;
 /** More than are claimed until another replica leads, on a machine that is slow to start them. */
@@ -29,7 +27,7 @@ export const kill = onACluster('kill', `kill -9 of the replica that leads the po
       const client = new BalancedClient(replicas.list, tenantKey);
       const cycles = new Cycles(client, POOL, PER_SECOND);
       await pause(BEFORE_MS);
-      const victim = await leaderOf({ controlPlane }, started);
+      const victim = await leaderOf(POOL, { controlPlane }, started);
       const killedAt = performance.now();
       await victim.kill();
       const diedAt = performance.now();
@@ -53,16 +51,3 @@ export const kill = onACluster('kill', `kill -9 of the replica that leads the po
     { name: 'the same: refill goes on after', unit: 's', better: 'less', ours: pauses, reach: 6, beyond: 4 },
   ];
 });
-
-/** The replica that launches for the pool. */
-const leaderOf = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>, { replicas, tenantNamespace }: BenchReplicas): Promise<Replica> => {
-  const uid = await controlPlane.kubectl('get', 'sandboxpool', POOL, '-n', tenantNamespace, '-o', 'jsonpath={.resolved.uid}');
-  for (const replica of replicas.list) {
-    const connection = await KeptConnection.open(replica.port);
-    const { body } = await connection.send(encodeAsk({ method: 'GET', path: '/debug/shards', key: replicas.adminKey }));
-    connection.close();
-    const { shards } = JSON.parse(body) as { readonly shards: readonly { readonly leading: boolean }[] };
-    if (shards[shardOf(uid)]?.leading) return replica;
-  }
-  throw new Error('nobody leads the pool');
-};

@@ -13,13 +13,13 @@ export interface InspectedPoolsDeps {
 
 export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps): InspectedActors => {
   const recorded = async (uid: string): Promise<PoolRecord | undefined> => {
-    const known = pools.get(uid)?.record;
+    const known = pools.recordOf(uid);
     const record = known && await records.get(`${known.owner.namespace}/${known.name}`);
     return record?.uid === uid ? record : undefined;
   };
   return {
     trails: pools.trails,
-    keyOf: (text, namespace) => (pools.get(text) ? text : pools.index.uidOf(...named(text, namespace))),
+    keyOf: (text, namespace) => (pools.recordOf(text) ? text : pools.index.uidOf(...named(text, namespace))),
     ofPool: (poolUid) => ({ keys: [poolUid] }),
     inspect: (uid) => {
       const whole = pools.whole(uid);
@@ -33,7 +33,7 @@ export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps
     rebuild: async (uid) => {
       if (pendingOf(uid).length > 0) return 'busy';
       const record = await recorded(uid);
-      if (!record || !pools.get(uid)) return 'unknown';
+      if (!record || !pools.recordOf(uid)) return 'unknown';
       if (pendingOf(uid).length > 0) return 'busy';
       pools.rebuild(record);
       return 'rebuilt';

@@ -76,35 +76,42 @@ return {'ok'}
 /** One that came before may have left the order for it, its write still under way; a write that takes longer than TRIED_MS is not waited for. */
 const TRIED = `
 local TRIED_MS = 1000
-local function tried_by_another(usage, times, name, holder)
+local function tried_by_another(usage, times, name, replica)
   local entry = entry_of(usage, name)
-  return entry ~= nil and without(entry.holders, holder) ~= '' and now - redis.call('ZSCORE', times, name) < TRIED_MS
+  for _, part in ipairs(entry and entry.open or {}) do
+    if string.match(part.holder, '^[^/]*') ~= replica then return now - redis.call('ZSCORE', times, name) < TRIED_MS end
+  end
+  return false
 end
 `;
 
 /**
- * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[, requests]]. ARGV: deadline, replica, instance,
- * limit, instance whose seat is given up or '', owner of the request or '', idle ones, member or '', its moment or ''[, those of OPEN_REQUEST].
+ * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[, requests]]. ARGV: deadline, holder (`replica/attempt`),
+ * instance, limit, instance whose reservation is given up or '', owner of the request or '', idle ones, member or '', its moment or '', `looked` or ''[, those
+ * of OPEN_REQUEST].
  * Answers `ok`, `full`, `later`; `opened` and what OPEN_REQUEST would, where the request is not new, or names an instance; `unknown`, having
- * opened at most, where the usage is not known; `taken`, having withdrawn, where the request has another owner.
+ * opened at most, where the usage is not known; `look`, having opened and withdrawn, where it has not been known for long and the request was not looked for; `taken`,
+ * having withdrawn, where the request has another owner.
  */
 export const ADMIT_CLAIM = defineScript('admit_claim', `${RUN}${USAGE_ENTRY}${OPENING}${ORDER}${TRIED}
 local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local holder, name, limit, from, owner, idle, member, at = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-if ARGV[10] then
-  local kind, more = open_request(request, KEYS[6], unpack(ARGV, 10))
+local LOOK_MS = 60000
+if ARGV[11] then
+  local kind, more = open_request(request, KEYS[6], unpack(ARGV, 11))
   if kind ~= 'new' or more ~= '' then return {'opened', kind, more} end
 end
 if redis.call('HGET', usage, ':run') ~= run then return {'unknown'} end
 if from ~= '' then withdraw(usage, times, from, holder) end
 if owner ~= '' and redis.call('HGET', request, 'owner') ~= owner then return {'taken'} end
+if owner ~= '' and ARGV[10] == '' and now - tonumber(redis.call('HGET', usage, ':since') or 0) < LOOK_MS then return {'look'} end
 local before = living(order, seen, member == '' and '+inf' or '(' .. at)
 local count = #before
 if count >= idle and lets_lie(seen, before[1]) then
   redis.call('ZREM', order, before[1])
   count = count - 1
 end
-if count >= idle or member ~= '' and tried_by_another(usage, times, name, holder) then
+if count >= idle or member ~= '' and tried_by_another(usage, times, name, string.match(holder, '^[^/]*')) then
   if member ~= '' then redis.call('ZADD', order, at, member) end
   remember(order, seen)
   return {'later'}

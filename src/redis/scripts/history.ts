@@ -41,36 +41,43 @@ return {'none'}
 `);
 
 /**
- * How many ended at or after a moment. ARGV: deadline, the moment, the level or '', and for '' the pattern that the groups' names match.
- * Answers `ok`, the total, how many of the level were claimed at or after the moment, and for '' the numbers of the groups.
+ * Counts how many ended at or after a moment. ARGV: deadline, the moment, the level, or '' and the name of one group. Answers `ok`,
+ * the total, how many were claimed at or after the moment, and the level; `none` where there is no such group.
  */
 export const TOTAL = defineScript('total', `
 local base, since, level = KEYS[1], ARGV[2], ARGV[3]
-if level ~= '' then
-  return {'ok', redis.call('ZCOUNT', base .. level .. ':ended', since, '+inf'), redis.call('ZCOUNT', base .. level .. ':claimed', since, '+inf')}
+if level == '' then
+  local group = redis.call('HGET', base .. ':groups', ARGV[4])
+  if not group then return {'none'} end
+  level = ':group:' .. group
 end
-local answer = {'ok', 0, 0}
-local groups = redis.call('HGETALL', base .. ':groups')
-for i = 1, #groups, 2 do
-  if string.match(groups[i], ARGV[4]) then
-    answer[2] = answer[2] + redis.call('ZCOUNT', base .. ':group:' .. groups[i + 1] .. ':ended', since, '+inf')
-    answer[#answer + 1] = groups[i + 1]
+return {'ok', redis.call('ZCOUNT', base .. level .. ':ended', since, '+inf'), redis.call('ZCOUNT', base .. level .. ':claimed', since, '+inf'), level}
+`);
+
+/**
+ * One step of a look through all groups, some of which may be met twice. ARGV: deadline, cursor, groups to look at, the moment, the
+ * pattern that their names match. Answers `ok`, the next cursor, 0 after the last, then of each that matches number, name, and how
+ * many ended at or after the moment.
+ */
+export const MATCH_GROUPS = defineScript('match_groups', `
+local base = KEYS[1]
+local found = redis.call('HSCAN', base .. ':groups', ARGV[2], 'COUNT', ARGV[3])
+local answer = {'ok', found[1]}
+for i = 1, #found[2], 2 do
+  local name, group = found[2][i], found[2][i + 1]
+  if string.match(name, ARGV[5]) then
+    answer[#answer + 1] = group
+    answer[#answer + 1] = name
+    answer[#answer + 1] = redis.call('ZCOUNT', base .. ':group:' .. group .. ':ended', ARGV[4], '+inf')
   end
 end
 return answer
 `);
 
-/** How many there are of each namespace. ARGV: deadline. Answers `ok`, then namespace and number in turn. */
+/** Counts what there is of each namespace. ARGV: deadline, then namespaces. Answers `ok`, then the numbers. */
 export const COUNT_BY_NAMESPACE = defineScript('count_by_namespace', `
-local base, met, answer = KEYS[1], {}, {'ok'}
-for _, name in ipairs(redis.call('HKEYS', base .. ':groups')) do
-  local namespace = string.match(name, '^([^/]*)/')
-  if not met[namespace] then
-    met[namespace] = true
-    answer[#answer + 1] = namespace
-    answer[#answer + 1] = redis.call('ZCARD', base .. ':namespace:' .. namespace .. ':ended')
-  end
-end
+local answer = {'ok'}
+for i = 2, #ARGV do answer[i] = redis.call('ZCARD', KEYS[1] .. ':namespace:' .. ARGV[i] .. ':ended') end
 return answer
 `);
 
@@ -108,28 +115,46 @@ end
 return answer
 `);
 
-/** Forgets those that ended before a moment, the oldest first. ARGV: deadline, the moment, most at once. Answers `ok` and how many. */
-export const FORGET = defineScript('forget', `${INDEXES}
-local ids = redis.call('ZRANGEBYSCORE', base .. ':all:ended', '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
-for _, id in ipairs(ids) do
-  local group, claimed, ended = string.match(redis.call('HGET', base .. ':bodies', id) or '', '^(%d+)|(%d+)|(%d+)|')
-  local name = group and redis.call('HGET', base .. ':names', group)
-  if name then
-    local levels = levels_of(name, group)
-    for _, level in ipairs(levels) do
-      redis.call('ZREM', level .. ':claimed', id .. '|' .. group .. '|' .. ended)
-      redis.call('ZREM', level .. ':ended', id)
+const FORGETTING = `${INDEXES}
+local function forget(ids)
+  for _, id in ipairs(ids) do
+    local group, claimed, ended = string.match(redis.call('HGET', base .. ':bodies', id) or '', '^(%d+)|(%d+)|(%d+)|')
+    local name = group and redis.call('HGET', base .. ':names', group)
+    if name then
+      local levels = levels_of(name, group)
+      for _, level in ipairs(levels) do
+        redis.call('ZREM', level .. ':claimed', id .. '|' .. group .. '|' .. ended)
+        redis.call('ZREM', level .. ':ended', id)
+      end
+      if redis.call('EXISTS', levels[4] .. ':ended') == 0 then
+        redis.call('HDEL', base .. ':groups', name)
+        redis.call('HDEL', base .. ':names', group)
+      end
     end
-    if redis.call('EXISTS', levels[4] .. ':ended') == 0 then
-      redis.call('HDEL', base .. ':groups', name)
-      redis.call('HDEL', base .. ':names', group)
-    end
+    redis.call('ZREM', base .. ':all:ended', id)
+    redis.call('HDEL', base .. ':bodies', id)
+    redis.call('DEL', base .. ':events:' .. id)
   end
-  redis.call('ZREM', base .. ':all:ended', id)
-  redis.call('HDEL', base .. ':bodies', id)
-  redis.call('DEL', base .. ':events:' .. id)
+  return #ids
 end
-return {'ok', #ids}
+`;
+
+/** Forgets those that ended before a moment, the oldest first. ARGV: deadline, the moment, most at once. Answers `ok` and how many. */
+export const FORGET = defineScript('forget', `${FORGETTING}
+return {'ok', forget(redis.call('ZRANGEBYSCORE', base .. ':all:ended', '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3]))}
+`);
+
+/**
+ * Forgets the oldest where Redis uses more than a share of its `maxmemory`; looks at that in the same step, so that any number of
+ * replicas may ask. ARGV: deadline, the share, most at once. Answers `ok`, how many, and the share in use as text, 0 without a bound.
+ */
+export const MAKE_ROOM = defineScript('make_room', `${FORGETTING}
+local info = redis.call('INFO', 'memory')
+local used, most = tonumber(string.match(info, 'used_memory:(%d+)')), tonumber(string.match(info, 'maxmemory:(%d+)'))
+if not most or most == 0 then return {'ok', 0, '0'} end
+local share = used / most
+if share <= tonumber(ARGV[2]) then return {'ok', 0, tostring(share)} end
+return {'ok', forget(redis.call('ZRANGE', base .. ':all:ended', 0, ARGV[3] - 1)), tostring(share)}
 `);
 
 /**

@@ -1,29 +1,53 @@
 import { defineScript } from '../script.ts';
 
 /**
- * This replica lives. KEYS: replicas, holders. ARGV: deadline, replica, ms without a heartbeat after which one is dead, `join` or `leave`.
- * Answers `ok`, the count of live replicas, those, then shard and holder in turn. The long dead are forgotten.
+ * Says that this replica lives, and whether it takes leases, extends the locks that it holds, and tells who lives and who holds what.
+ *
+ * KEYS: replicas, those that take leases, then the lock of each shard.
+ * ARGV: deadline, replica, `takes`, `lives` or `leaves`, ms without a heartbeat after which a replica is dead, ms for which a lock
+ * lasts, then for each shard the value of the lock that this replica holds, empty where it holds none.
+ * Returns `ok`, the number of live replicas, their names, the same of those that take leases, then the value of each shard's lock, empty where there is none.
+ *
+ * The long dead are forgotten, and so are heartbeats from the future, which another server's clock has left. A lock of
+ * this replica that it does not know of is removed: the answer that it was won has been lost. No lock lasts longer
+ * than it may, whatever became of the server's clock.
  */
-export const HEARTBEAT = defineScript('heartbeat', `
-if ARGV[4] == 'join' then redis.call('ZADD', KEYS[1], now, ARGV[2]) else redis.call('ZREM', KEYS[1], ARGV[2]) end
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 60000)
-local live = redis.call('ZRANGEBYSCORE', KEYS[1], now - ARGV[3], '+inf')
-local answer = {'ok', #live}
-for _, replica in ipairs(live) do answer[#answer + 1] = replica end
-for _, part in ipairs(redis.call('HGETALL', KEYS[2])) do answer[#answer + 1] = part end
+export const HEARTBEAT = defineScript('lease_heartbeat', `
+local replica, part, dead_ms, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local answer = {'ok'}
+for at, is_in in ipairs({part ~= 'leaves', part == 'takes'}) do
+  local names = KEYS[at]
+  redis.call('ZREMRANGEBYSCORE', names, '-inf', now - 60000)
+  redis.call('ZREMRANGEBYSCORE', names, '(' .. now, '+inf')
+  if is_in then redis.call('ZADD', names, now, replica) else redis.call('ZREM', names, replica) end
+  local live = redis.call('ZRANGEBYSCORE', names, now - dead_ms, '+inf')
+  answer[#answer + 1] = #live
+  for _, name in ipairs(live) do answer[#answer + 1] = name end
+end
+for at = 3, #KEYS do
+  local key, held = KEYS[at], ARGV[at + 3]
+  local value = redis.call('GET', key) or ''
+  if value ~= '' and value == held then
+    redis.call('PEXPIRE', key, ttl)
+  elseif string.sub(value, 1, #replica + 1) == replica .. ' ' then
+    redis.call('DEL', key)
+    value = ''
+  elseif value ~= '' then
+    local left = redis.call('PTTL', key)
+    if left < 0 or left > ttl then redis.call('PEXPIRE', key, ttl) end
+  end
+  answer[#answer + 1] = value
+end
 return answer
 `);
 
-/** A lock was won: gives its epoch, which is higher than every one before, also where those were lost. KEYS: epochs, holders. ARGV: deadline, shard, replica. Answers `ok` and the epoch. */
+/**
+ * Gives the lock that was won its epoch, which is higher than every one before, also where those were lost.
+ *
+ * KEYS: epochs. ARGV: deadline, shard. Returns `ok` and the epoch.
+ */
 export const NEXT_EPOCH = defineScript('next_epoch', `
 local epoch = math.max(tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0) + 1, now)
 redis.call('HSET', KEYS[1], ARGV[2], string.format('%d', epoch))
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 return {'ok', string.format('%d', epoch)}
-`);
-
-/** A lock was given up: it has no holder any more. KEYS: holders. ARGV: deadline, shard, replica. Answers `ok`. */
-export const NO_HOLDER = defineScript('no_holder', `
-if redis.call('HGET', KEYS[1], ARGV[2]) == ARGV[3] then redis.call('HDEL', KEYS[1], ARGV[2]) end
-return {'ok'}
 `);

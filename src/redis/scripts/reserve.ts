@@ -2,7 +2,7 @@ import { defineScript, RUN } from '../script.ts';
 import { USAGE_ENTRY } from './usage-entry.ts';
 
 /**
- * Adds a name to a tenant's usage unless it grows beyond the limit by that. KEYS: usage, unsettled. ARGV: deadline, holder, name, amount, limit.
+ * Reserves an amount of a tenant's usage for a name, unless the usage grows beyond the limit by that. KEYS: usage, unsettled. ARGV: deadline, holder, name, amount, limit.
  * Answers `ok`, `full`; `unknown`, having done nothing, where the usage is not known.
  */
 export const RESERVE = defineScript('reserve', `${RUN}${USAGE_ENTRY}

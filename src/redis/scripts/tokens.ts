@@ -12,6 +12,13 @@ redis.call('ZADD', KEYS[2], now + ARGV[4], ARGV[2])
 return {'ok'}
 `);
 
+/** Reads the value. KEYS: values, times. ARGV: deadline, token. Answers `ok` and the value, or `none`. */
+export const PEEK_TOKEN = defineScript('peek_token', `
+local value, until_ = redis.call('HGET', KEYS[1], ARGV[2]), redis.call('ZSCORE', KEYS[2], ARGV[2])
+if value and until_ and tonumber(until_) > now then return {'ok', value} end
+return {'none'}
+`);
+
 /** Takes the value out. KEYS: values, times. ARGV: deadline, token. Answers `ok` and the value, or `none`. */
 export const REDEEM_TOKEN = defineScript('redeem_token', `
 local value, until_ = redis.call('HGET', KEYS[1], ARGV[2]), redis.call('ZSCORE', KEYS[2], ARGV[2])

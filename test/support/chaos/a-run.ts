@@ -1,6 +1,10 @@
-import type { Asked, Answer, Call, Disturbance, Evidence, Moment, PodState, PoolState, RecordState, Sighting, StoreChange } from './history.ts';
+import { SHARDS } from '../../../src/model/shards.ts';
+import type { Asked, Answer, Call, ClaimState, Disturbance, EnvState, Evidence, Look, Moment, PodState, PoolState, RecordState, Rest, Rewind, Sighting, StoreChange } from './history.ts';
+import { undoing } from './undoing.ts';
 
 const OWNER = 'team/team/ann';
+const LOOK_EVERY_MS = 250;
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
  * A run as it might have been, written down change by change. Its clock is moved by `at`; each change of the store gets a
@@ -11,12 +15,16 @@ export class MadeUpRun {
   readonly changes: StoreChange[] = [];
   readonly sightings: Sighting[] = [];
   readonly disturbances: Disturbance[] = [];
+  readonly rests: Rest[] = [];
+  readonly rewinds: Rewind[] = [];
   readonly #records = new Map<string, RecordState>();
   readonly #pods = new Map<string, PodState>();
+  readonly #envs = new Map<string, EnvState>();
   readonly #pools = new Map<string, PoolState>();
   #now: Moment = 0;
   #revision = 0;
   quota = 100;
+  replicaQuota = 1_000;
 
   get now(): Moment { return this.#now; }
 
@@ -32,11 +40,19 @@ export class MadeUpRun {
     return this.#change({ kind: 'pool', namespace: 'team', name, state });
   }
 
+  env(name: string, change: Partial<EnvState> = {}): this {
+    const state: EnvState = { deleting: false, ...this.#envs.get(name), ...change };
+    this.#envs.set(name, state);
+    return this.#change({ kind: 'env', namespace: 'team', name, state });
+  }
+
+  envGone(name: string): this { return this.#change({ kind: 'env', namespace: 'team', name }); }
+
   poolGone(name: string): this { return this.#change({ kind: 'pool', namespace: 'team', name }); }
 
   node(name: string, takesWork: boolean): this { return this.#change({ kind: 'node', name, state: { takesWork } }); }
 
-  born(id: string, pool = 'p'): this { return this.record(id, { uid: `record-${id}`, poolUid: `uid-of-${pool}`, terminating: false }); }
+  born(id: string, pool = 'p'): this { return this.record(id, { uid: `record-${id}`, namespace: 'team', poolUid: `uid-of-${pool}`, terminating: false }); }
 
   ready(id: string, node = 'node-0'): this {
     return this.pod(id, { ownerUid: `record-${id}`, uid: `pod-${id}`, node, vitals: 'ready', terminating: false });
@@ -44,7 +60,7 @@ export class MadeUpRun {
 
   idle(id: string, pool = 'p'): this { return this.born(id, pool).ready(id); }
 
-  claimed(id: string, by: { readonly owner?: string; readonly mark?: string; readonly claimedAt?: string } = {}): this {
+  claimed(id: string, by: Partial<ClaimState> = {}): this {
     return this.record(id, { podUid: `pod-${id}`, claim: { owner: OWNER, claimedAt: 'then', ...by } });
   }
 
@@ -76,9 +92,35 @@ export class MadeUpRun {
     return this;
   }
 
+  /** Nothing disturbs it, and it is looked at each 250 ms; each shard is led by replica 0, and usage is not told, unless said. */
+  rest(forMs: number, said: Partial<Pick<Look, 'led' | 'usage'>> = {}): this {
+    const [from, looks]: [Moment, Look[]] = [this.#now, []];
+    for (let at = from; at <= from + forMs; at += LOOK_EVERY_MS) looks.push({ asked: at, answered: at + 1, led: [ALL_SHARDS], usage: {}, ...said });
+    this.rests.push({ from, until: from + forMs, looks });
+    this.sightings.push({ asked: this.#now, answered: this.#now, revision: this.#revision });
+    this.at(from + forMs);
+    this.sightings.push({ asked: this.#now, answered: this.#now, revision: this.#revision });
+    return this;
+  }
+
+  /** The revision that the store stands at. */
+  get revision(): number { return this.#revision; }
+
+  /** Undoes all that was written since the revision. */
+  setBack(kept: number): this {
+    const rewind = { kept, lost: this.#revision };
+    this.rewinds.push(rewind);
+    this.sightings.push({ asked: this.#now, answered: this.#now, revision: this.#revision });
+    this.changes.push(...undoing(this.changes, rewind));
+    this.#revision += 1;
+    this.#now += 0.01;
+    this.sightings.push({ asked: this.#now, answered: this.#now, revision: this.#revision });
+    return this;
+  }
+
   evidence(): Evidence {
-    const { calls, changes, sightings, disturbances, quota } = this;
-    return { epoch: 0, calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
+    const { calls, changes, sightings, disturbances, rests, rewinds, quota, replicaQuota } = this;
+    return { rests, rewinds, replicaQuota, epoch: 0, calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
   }
 
   #change(change: DistributiveOmit<StoreChange, 'revision'>): this {

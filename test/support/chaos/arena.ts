@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
 import type { FaultProxy } from '../fault-proxy.ts';
 import { HttpClient } from '../http-client.ts';
@@ -10,11 +10,15 @@ import { FakeClock } from './faults/clock-jump.ts';
 import { POOL_TEMPLATE, type Reached } from './recorder.ts';
 
 const NODES = 5;
-const REPLICAS = 3;
+/** No user has such a name. */
+const ADMIN = '';
 
 export interface ArenaOptions {
   /** Sandboxes that one user may have. */
   readonly quota: number;
+  /** Replicas that one user may ask for. */
+  readonly replicaQuota: number;
+  readonly replicas: number;
 }
 
 /** One replica, with links of its own that can be made bad, and a clock that can be set. */
@@ -25,7 +29,7 @@ export interface Contender extends Reached {
   readonly clock: FakeClock;
 }
 
-/** Three replicas, the cluster and the Redis they live on, all of it at the mercy of faults. */
+/** The replicas, the cluster and the Redis they live on, all of it at the mercy of faults. */
 export class Arena {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
@@ -33,6 +37,8 @@ export class Arena {
   readonly contenders: readonly Contender[];
   /** By `namespace/team/user`. */
   readonly #keys = new Map<string, string>();
+  /** Of each replica, by user. */
+  readonly #clients: Map<string, HttpClient>[] = [];
   readonly #folder: string;
 
   private constructor(parts: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly replicas: Replicas; readonly links: readonly Link[]; readonly folder: string }) {
@@ -40,6 +46,7 @@ export class Arena {
     this.contenders = parts.links.map((link, n) => {
       const replica = parts.replicas.replica(n);
       const clients = new Map<string, HttpClient>();
+      this.#clients.push(clients);
       const client = (user: string): HttpClient => {
         const key = this.#keys.get(user) ?? parts.replicas.adminKey;
         const known = clients.get(user) ?? new HttpClient(replica.port, key);
@@ -50,7 +57,7 @@ export class Arena {
     });
   }
 
-  static async start({ quota }: ArenaOptions): Promise<Arena> {
+  static async start({ quota, replicaQuota, replicas: count }: ArenaOptions): Promise<Arena> {
     const undo: (() => Promise<unknown> | void)[] = [];
     try {
       const folder = watchedFolder('arena');
@@ -59,11 +66,11 @@ export class Arena {
       undo.push(() => redis.stop());
       const controlPlane = await ControlPlane.start({ nodes: NODES, legible: true });
       undo.push(() => controlPlane.stop());
-      const links = await Promise.all(Array.from({ length: REPLICAS }, (_, n) => linkOf(n, { controlPlane, redis, folder })));
+      const links = await Promise.all(Array.from({ length: count }, (_, n) => linkOf(n, { controlPlane, redis, folder, isSeen: n === count - 1 })));
       undo.push(() => Promise.all(links.map(endLink)));
       const replicas = await Replicas.start({
-        cluster: controlPlane, redis: redis.settings, count: REPLICAS,
-        env: { SANDPOOL_QUOTAS_SANDBOXES: String(quota), SANDPOOL_POOL_REPLICA_SEMANTICS: 'total', SANDPOOL_LOG_LEVEL: 'debug' },
+        cluster: controlPlane, redis: redis.settings, count,
+        env: { SANDPOOL_QUOTAS_SANDBOXES: String(quota), SANDPOOL_QUOTAS_REPLICAS: String(replicaQuota), SANDPOOL_POOL_REPLICA_SEMANTICS: 'total', SANDPOOL_LOG_LEVEL: 'debug' },
         own: (n) => ({ env: links[n]?.env ?? {} }),
       });
       return new Arena({ controlPlane, redis, replicas, links, folder });
@@ -77,7 +84,18 @@ export class Arena {
   async user(team: string, user: string): Promise<string> {
     const name = `${this.replicas.namespaceOf(team)}/${team}/${user}`;
     this.#keys.set(name, await this.replicas.tenant(team, user));
+    for (const clients of this.#clients) {
+      clients.get(name)?.close();
+      clients.delete(name); // of the key before
+    }
     return name;
+  }
+
+  /** The replica as its administrator. */
+  admin(replica: number): HttpClient {
+    const contender = this.contenders[replica];
+    if (!contender) throw new Error(`there is no replica ${replica}`);
+    return contender.client(ADMIN);
   }
 
   /** What pools are made from: sandboxes that end after half an hour without activity, if a clock said so. */
@@ -86,7 +104,7 @@ export class Arena {
   }
 
   async stop(): Promise<void> {
-    for (const { toApi, toRedis } of this.contenders) for (const proxy of [toApi, toRedis]) Object.assign(proxy, { state: 'pass', delayMs: 0 });
+    for (const { toApi, toRedis } of this.contenders) for (const proxy of [toApi, toRedis]) Object.assign(proxy, { state: 'pass', delayMs: 0, lag: undefined });
     await this.replicas.stop();
     await Promise.all(this.contenders.map(endLink));
     this.redis.signal('SIGCONT');
@@ -98,9 +116,19 @@ export class Arena {
 
 interface Link extends Pick<Contender, 'toApi' | 'toRedis' | 'clock'>, Pick<ReplicaLink, 'env'> {}
 
+interface LinkTerms {
+  readonly controlPlane: ControlPlane;
+  readonly redis: RedisServer;
+  readonly folder: string;
+  /** What passes to the API server is seen, so that one watch can be late. It costs as much as TLS does, so one replica has it. */
+  readonly isSeen: boolean;
+}
+
 /** A replica's own way to the API server and to Redis, and its own wall clock. */
-const linkOf = async (n: number, { controlPlane, redis, folder }: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly folder: string }): Promise<Link> => {
-  const link = await aReplicaLink(`replica-${n}`, { cluster: controlPlane, redis, folder });
+const linkOf = async (n: number, { controlPlane, redis, folder, isSeen }: LinkTerms): Promise<Link> => {
+  const { certFile, keyFile } = controlPlane.serving;
+  const tls = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8'), ca: controlPlane.caPem };
+  const link = await aReplicaLink(`replica-${n}`, { cluster: controlPlane, redis, folder, ...(isSeen ? { tls } : {}) });
   const clock = new FakeClock();
   return { ...link, clock, env: { ...link.env, ...clock.env } };
 };

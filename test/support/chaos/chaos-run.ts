@@ -1,11 +1,15 @@
 import { Dice } from '../hostile-values.ts';
 import { Arena } from './arena.ts';
 import { FaultPlan } from './fault-plan.ts';
+import { Filled } from './filled.ts';
+import { pause } from './hands.ts';
 import type { Disturbance, Evidence, Moment, Violation } from './history.ts';
 import { Load } from './load.ts';
 import { Recorder } from './recorder.ts';
+import { Resting } from './resting.ts';
 import { Settling } from './settling.ts';
 import { StoreLog } from './store-log.ts';
+import { restorable } from './store-restore.ts';
 import { strike } from './strike.ts';
 import { violationsOf } from './verdict.ts';
 
@@ -18,7 +22,11 @@ export interface ChaosOptions {
   readonly atMostMs: number;
   /** Those of FAULT_KINDS that are used; all unless told. */
   readonly kinds?: readonly string[];
+  /** How long one of them lasts at most. */
+  readonly longestMs?: number;
   readonly clients?: number;
+  /** 3 unless told. */
+  readonly replicas?: number;
   readonly onStrike?: (line: string) => void;
   /** Ends the load early; what was reached by then is judged. */
   readonly enough?: AbortSignal;
@@ -35,68 +43,103 @@ export interface ChaosReport {
 }
 
 const CLIENTS = 16;
+const REPLICAS = 3;
 /** Less than the pools of the first user hold, so that it is met. */
 const QUOTA = 10;
+/** Met by what comes and goes beside the pools of the first user. */
+const REPLICA_QUOTA = 24;
 const POOLS = [{ user: 'ann', name: 'alpha', replicas: 8 }, { user: 'ann', name: 'beta', replicas: 4 }, { user: 'bob', name: 'gamma', replicas: 6 }] as const;
-const TEAMS = { ann: 'red', bob: 'blue' } as const;
-/** Usage that was made anew is settled 30 s later, in rounds of 10 s. */
+/** Filled and emptied. */
+const FILLED = { least: 2, most: 24 } as const;
+/** `cat` has the pool that is filled, `dan` the namespace that comes and goes. */
+const TEAMS = { ann: 'red', bob: 'blue', cat: 'blue', dan: 'green' } as const;
 const SETTLE_MS = 90_000;
 /** How often it is looked whether the load has done enough. */
 const ENOUGH_EVERY_MS = 1_000;
 /** For the faults of one strike, and what restarts after them. */
-const STRIKE_MS = 240_000;
+const STRIKE_MS = 300_000;
+/** After so many of ten strikes comes a rest; after others the next one follows at once. */
+const RESTS_OF_TEN = 6;
+/** Of so many rests one is whole; the last one always is. */
+const WHOLE_OF = 8;
 
-/** Load and faults on three replicas; then what the evidence says about the promises. */
+/** Load and faults on the replicas; then what the evidence says about the promises. */
 export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
-  const dice = new Dice(options.seed);
-  const arena = await Arena.start({ quota: QUOTA });
+  const arena = await Arena.start({ quota: QUOTA, replicaQuota: REPLICA_QUOTA, replicas: options.replicas ?? REPLICAS });
   const now = (): Moment => performance.now();
   const store = new StoreLog(arena.controlPlane.etcd, now);
   try {
     store.start();
     await arena.template();
-    const users = { ann: await arena.user(TEAMS.ann, 'ann'), bob: await arena.user(TEAMS.bob, 'bob') };
-    const recorder = new Recorder(arena.contenders, now);
-    const pools = POOLS.map(({ user, name, replicas }) => ({ user: users[user], name, replicas }));
-    const settling = new Settling({ arena, recorder, pools, within: SETTLE_MS });
-    await settling.makePools();
-    const load = new Load({
-      recorder, replicas: arena.contenders.length, pools, clients: options.clients ?? CLIENTS, dice,
-      running: (user) => settling.running(user, dice.below(arena.contenders.length)),
-    });
-    load.start();
-    const { contenders, controlPlane, redis } = arena;
-    const plan = new FaultPlan({ contenders, controlPlane, redis, namespaces: [namespaceOf(users.ann), namespaceOf(users.bob)] }, { seed: options.seed, ...(options.kinds ? { kinds: options.kinds } : {}) });
-    const disturbances: Disturbance[] = [];
-    const deadline = now() + options.atMostMs;
-    while (now() < deadline && options.enough?.aborted !== true && (load.claims < options.claims || disturbances.length < options.faults)) {
-      const faultsLeft = options.faults - disturbances.length;
-      // Spread over the claims.
-      if (faultsLeft > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
-        const done = await strike(plan.next(faultsLeft), { now, replicas: contenders.length, withinMs: STRIKE_MS });
-        disturbances.push(...done);
-        options.onStrike?.(`${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${from.toFixed(0)}-${to.toFixed(0)}`).join(' and ')}; ${load.claims} claims acknowledged`);
-      } else {
-        await pause(ENOUGH_EVERY_MS);
-      }
-    }
-    await load.stop();
-    const unsettled = await settling.unsettled(load, disturbances);
-    await store.stop();
-    const evidence: Evidence = { calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, quota: QUOTA, epoch: Date.now() - now() };
-    return {
-      claims: load.claims, calls: recorder.calls.length, disturbances, evidence, logs: arena.contenders.map(({ replica }) => replica.log),
-      violations: [
-        ...violationsOf(evidence), ...unsettled.map((what) => ({ promise: 'nothing is stuck', what })),
-        ...recorder.strange.map((what) => ({ promise: 'answers as documented', what })),
-      ],
-    };
+    return await judged(options, { arena, now, store });
   } finally {
     await store.stop();
     await arena.stop();
   }
 };
 
-const namespaceOf = (user: string): string => user.split('/')[0] ?? '';
+interface Place { readonly arena: Arena; readonly now: () => Moment; readonly store: StoreLog }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+const judged = async (options: ChaosOptions, { arena, now, store }: Place): Promise<ChaosReport> => {
+  const dice = new Dice(options.seed);
+  const { contenders, controlPlane, redis } = arena;
+  const user = (name: keyof typeof TEAMS): Promise<string> => arena.user(TEAMS[name], name);
+  const users = { ann: await user('ann'), bob: await user('bob'), cat: await user('cat'), dan: await user('dan') };
+  const recorder = new Recorder(contenders, now);
+  const pools = POOLS.map(({ user: of, name, replicas }) => ({ user: users[of], name, replicas }));
+  const filled = new Filled({ arena, recorder, user: users.cat, ...FILLED });
+  const settling = new Settling({ arena, recorder, within: SETTLE_MS, pools, others: [users.cat, users.dan] });
+  await settling.makePools();
+  await filled.make();
+  const load = new Load({
+    recorder, replicas: contenders.length, pools, clients: options.clients ?? CLIENTS, dice,
+    makers: { pools: users.ann, envs: users.bob }, passing: users.dan, running: (of) => settling.running(of, dice.below(contenders.length)),
+  });
+  const resting = new Resting({ arena, recorder, load, now, dice, users: Object.values(users), pools, quota: QUOTA });
+  load.start();
+  const plan = new FaultPlan({
+    contenders, controlPlane, redis, filled, store: restorable(controlPlane, store), namespaces: [namespaceOf(users.ann), namespaceOf(users.bob)],
+    passing: { namespace: namespaceOf(users.dan), renew: async () => { await user('dan'); } },
+  }, { seed: options.seed, ...(options.kinds ? { kinds: options.kinds } : {}), ...(options.longestMs === undefined ? {} : { longestMs: options.longestMs }) });
+  const disturbances = await underFaults(options, { plan, load, resting, store, now });
+  await resting.rest('whole');
+  await load.stop();
+  const unsettled = await settling.unsettled(load, disturbances);
+  await store.stop();
+  const evidence: Evidence = {
+    calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, rests: resting.rests, rewinds: store.rewinds,
+    quota: QUOTA, replicaQuota: REPLICA_QUOTA, epoch: Date.now() - now(),
+  };
+  return {
+    claims: load.claims, calls: recorder.calls.length, disturbances, evidence, logs: contenders.map(({ replica }) => replica.log),
+    violations: [
+      ...violationsOf(evidence), ...unsettled.map((what) => ({ promise: 'nothing is stuck', what })),
+      ...recorder.strange.map((what) => ({ promise: 'answers as documented', what })),
+    ],
+  };
+};
+
+interface Course { readonly plan: FaultPlan; readonly load: Load; readonly resting: Resting; readonly store: StoreLog; readonly now: () => Moment }
+
+const underFaults = async (options: ChaosOptions, { plan, load, resting, store, now }: Course): Promise<readonly Disturbance[]> => {
+  const disturbances: Disturbance[] = [];
+  const deadline = now() + options.atMostMs;
+  const replicas = options.replicas ?? REPLICAS;
+  const calm = new Dice(options.seed);
+  while (now() < deadline && options.enough?.aborted !== true && (load.claims < options.claims || disturbances.length < options.faults)) {
+    const faultsLeft = options.faults - disturbances.length;
+    // Spread over the claims.
+    if (faultsLeft > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
+      const done = await strike(plan.next(faultsLeft), { now, replicas, withinMs: STRIKE_MS });
+      disturbances.push(...done);
+      if (calm.below(10) < RESTS_OF_TEN) await resting.rest(calm.below(WHOLE_OF) === 0 ? 'whole' : 'brief');
+      options.onStrike?.(`${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${from.toFixed(0)}-${to.toFixed(0)}`).join(' and ')}; ${load.claims} claims acknowledged`);
+      await store.pull().catch(() => undefined); // it may be down; the next time brings all
+    } else {
+      await pause(ENOUGH_EVERY_MS);
+    }
+  }
+  return disturbances;
+};
+
+const namespaceOf = (user: string): string => user.split('/')[0] ?? '';

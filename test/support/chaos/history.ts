@@ -1,11 +1,35 @@
 /** Milliseconds of the one monotonic clock that everything of a run is timed by. */
 export type Moment = number;
 
-/** What a client asked for. Of a claim and a pool: names in the namespace of the client. */
+export interface ClaimAsked {
+  readonly what: 'claim';
+  readonly pool: string;
+  readonly key?: string;
+  /** How long it waits for an instance. */
+  readonly waitSeconds?: number;
+  /** Replaces the idle timeout of the template. */
+  readonly idleSeconds?: number;
+}
+
+export interface ExecAsked {
+  readonly what: 'exec';
+  readonly id: string;
+  /** How long the command runs. */
+  readonly seconds?: number;
+}
+
+/** What a client asked for. Of claims, pools and envs: names in the namespace of the client. */
 export type Asked =
-  | { readonly what: 'claim'; readonly pool: string; readonly key?: string }
-  | { readonly what: 'get' | 'exec' | 'delete'; readonly id: string }
-  | { readonly what: 'create-pool' | 'delete-pool' | 'get-pool'; readonly pool: string };
+  | ClaimAsked
+  | ExecAsked
+  | { readonly what: 'get' | 'delete'; readonly id: string }
+  | { readonly what: 'create-pool'; readonly pool: string; readonly replicas?: number }
+  | { readonly what: 'resize-pool'; readonly pool: string; readonly replicas: number }
+  | { readonly what: 'delete-pool'; readonly pool: string; readonly force?: boolean }
+  | { readonly what: 'get-pool'; readonly pool: string }
+  | { readonly what: 'create-env' | 'get-env' | 'delete-env'; readonly env: string }
+  | { readonly what: 'label-env'; readonly env: string; readonly label: string }
+  | { readonly what: 'add-member' | 'size-group'; readonly env: string; readonly pool: string; readonly least: number };
 
 export interface Answer {
   readonly status: number;
@@ -38,6 +62,44 @@ export interface Disturbance {
   readonly led: Moment;
   /** Instances whose Pod or record it removed by hand. */
   readonly removed: readonly string[];
+  /** Instances whose labels it changed by hand. */
+  readonly edited?: readonly string[];
+  /** It was deleted with all that was in it, and made again. */
+  readonly namespace?: string;
+}
+
+/** Usage of one user, as a replica tells it. */
+export interface Usage {
+  readonly sandboxes: number;
+  readonly pools: number;
+  readonly replicas: number;
+}
+
+/** What the replicas said of themselves, while nothing disturbed them. */
+export interface Look {
+  readonly asked: Moment;
+  readonly answered: Moment;
+  /** By replica: the shards that it says it leads; undefined where it did not answer. */
+  readonly led: readonly (readonly number[] | undefined)[];
+  /** By user; one is left out whose usage was not known. */
+  readonly usage: Readonly<Record<string, Usage>>;
+}
+
+/** A time without faults and load. */
+export interface Rest {
+  readonly from: Moment;
+  readonly until: Moment;
+  /** In order. */
+  readonly looks: readonly Look[];
+}
+
+/**
+ * A store that was set back: what it wrote after `kept` and up to `lost` is undone by the changes of `lost + 1`.
+ * Revisions count on, as if that were one large write.
+ */
+export interface Rewind {
+  readonly kept: number;
+  readonly lost: number;
 }
 
 /** A linearizable read of the store's revision, at some moment between the two. */
@@ -60,9 +122,18 @@ export interface PodState {
 export interface RecordState {
   readonly uid: string;
   readonly poolUid: string;
+  readonly namespace: string;
   readonly terminating: boolean;
   readonly podUid?: string;
-  readonly claim?: { readonly owner: string; readonly claimedAt: string; readonly mark?: string };
+  readonly claim?: ClaimState;
+}
+
+export interface ClaimState {
+  readonly owner: string;
+  readonly claimedAt: string;
+  readonly mark?: string;
+  /** ms without activity after which it ends; absent or 0: never. */
+  readonly idleTimeoutMs?: number;
 }
 
 export interface PoolState {
@@ -73,11 +144,17 @@ export interface PoolState {
   readonly deleting: boolean;
 }
 
+export interface EnvState {
+  readonly label?: string;
+  readonly deleting: boolean;
+}
+
 /** One change of the store, whoever made it; without a state the object is gone. */
 export type StoreChange = { readonly revision: number; readonly name: string } & (
   | { readonly kind: 'sandbox'; readonly state?: RecordState }
   | { readonly kind: 'pod'; readonly state?: PodState }
   | { readonly kind: 'pool'; readonly namespace: string; readonly state?: PoolState }
+  | { readonly kind: 'env'; readonly namespace: string; readonly state?: EnvState }
   | { readonly kind: 'node'; readonly state?: { readonly takesWork: boolean } }
 );
 
@@ -89,8 +166,12 @@ export interface Evidence {
   /** In order. */
   readonly sightings: readonly Sighting[];
   readonly disturbances: readonly Disturbance[];
+  readonly rests: readonly Rest[];
+  readonly rewinds: readonly Rewind[];
   /** Sandboxes that one user may have. */
   readonly quota: number;
+  /** Replicas that one user may ask for, over all pools. */
+  readonly replicaQuota: number;
   /** Milliseconds since the epoch at moment 0, by a clock that nobody set. */
   readonly epoch: number;
 }

@@ -1,4 +1,4 @@
-import type { PodState, PoolState, RecordState, StoreChange } from './history.ts';
+import type { ClaimState, EnvState, PodState, PoolState, RecordState, StoreChange } from './history.ts';
 
 /** `idle`: it could be claimed. `ended`: nothing of it runs, or will. */
 export type LifeState = 'starting' | 'idle' | 'unavailable' | 'running' | 'ended';
@@ -10,12 +10,16 @@ export interface Span {
   readonly to: number;
 }
 
-export interface ClaimSeen { readonly revision: number; readonly owner: string; readonly claimedAt: string; readonly mark?: string }
+export interface ClaimSeen extends ClaimState {
+  readonly revision: number;
+}
 
 /** An instance through all revisions of the store. */
 export interface Life {
   readonly id: string;
   readonly poolUid: string;
+  /** Where its record is; empty where that was never seen. */
+  readonly namespace: string;
   /** Its own Pod was there; else nothing of it ever ran. */
   readonly hadPod: boolean;
   readonly spans: readonly Span[];
@@ -36,11 +40,19 @@ export interface Lives {
   readonly instances: ReadonlyMap<string, Life>;
   /** By `namespace/name`. */
   readonly pools: ReadonlyMap<string, PoolLife>;
+  /** By `namespace/name`. */
+  readonly envs: ReadonlyMap<string, EnvLife>;
+}
+
+/** An env through all revisions. */
+export interface EnvLife {
+  readonly states: readonly { readonly revision: number; readonly state?: EnvState }[];
 }
 
 interface Growing {
   id: string;
   poolUid: string;
+  namespace: string;
   record?: RecordState;
   pod?: PodState;
   /** Its own Pod was there. */
@@ -54,6 +66,7 @@ interface Growing {
 export const livesOf = (changes: readonly StoreChange[]): Lives => {
   const instances = new Map<string, Growing>();
   const pools = new Map<string, { namespace: string; name: string; states: { revision: number; state?: PoolState }[] }>();
+  const envs = new Map<string, { states: { revision: number; state?: EnvState }[] }>();
   const nodes = new Map<string, boolean>();
   const onNode = new Map<string, Set<Growing>>();
   const look = (life: Growing, revision: number): void => {
@@ -70,13 +83,18 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
     if (change.kind === 'node') {
       nodes.set(name, change.state?.takesWork ?? false);
       for (const life of onNode.get(name) ?? []) look(life, revision);
+    } else if (change.kind === 'env') {
+      const key = `${change.namespace}/${change.name}`;
+      const env = envs.get(key) ?? { states: [] };
+      envs.set(key, env);
+      env.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
     } else if (change.kind === 'pool') {
       const key = `${change.namespace}/${name}`;
       const pool = pools.get(key) ?? { namespace: change.namespace, name, states: [] };
       pools.set(key, pool);
       pool.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
     } else {
-      const life = instances.get(name) ?? { id: name, poolUid: '', hadPod: false, spans: [], claims: [] };
+      const life = instances.get(name) ?? { id: name, poolUid: '', namespace: '', hadPod: false, spans: [], claims: [] };
       if (!instances.has(name)) instances.set(name, life);
       if (change.kind === 'pod') {
         if (life.pod?.node !== undefined) onNode.get(life.pod.node)?.delete(life);
@@ -89,7 +107,7 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
       look(life, revision);
     }
   }
-  return { instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')), pools };
+  return { instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')), pools, envs };
 };
 
 const learnRecord = (life: Growing, state: RecordState | undefined, revision: number): void => {
@@ -99,6 +117,7 @@ const learnRecord = (life: Growing, state: RecordState | undefined, revision: nu
   }
   life.record = state;
   life.poolUid = state.poolUid;
+  life.namespace = state.namespace;
   const { claim } = state;
   const last = life.claims.at(-1);
   if (claim && (last?.owner !== claim.owner || last.claimedAt !== claim.claimedAt || last.mark !== claim.mark)) life.claims.push({ revision, ...claim });

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Dice } from '../hostile-values.ts';
-import type { HttpAnswer } from '../http-client.ts';
-import type { Asked } from './history.ts';
+import { Hands, pause } from './hands.ts';
+import type { ClaimAsked } from './history.ts';
+import { envRound } from './load-envs.ts';
+import { passingTenantRound, poolRound } from './load-pools.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface LoadDeps {
@@ -11,143 +13,117 @@ export interface LoadDeps {
   readonly pools: readonly { readonly user: string; readonly name: string }[];
   readonly clients: number;
   readonly dice: Dice;
+  /** Who makes envs, and pools that come and go. */
+  readonly makers: { readonly envs: string; readonly pools: string };
+  /** Whose namespace comes and goes. */
+  readonly passing?: string;
   /** Ids of the user's running sandboxes, as some replica lists them. */
   readonly running: (user: string) => Promise<readonly string[]>;
 }
 
-const MOST_TRIES = 8;
-/** A delete is repeated until it is acknowledged, so that no pool runs dry. */
-const DELETE_TRIES = 100;
 const TIDY_EVERY_MS = 4_000;
+/** Clients that make pools, so that their quota is met. */
+const POOL_MAKERS = 2;
 /** Of each pool; they run until the end. */
 const KEPT = 2;
 
-/** Clients that claim, look, run commands and delete without pause, as a balancer with retries would have it. */
+/** Clients that claim, look, run commands and delete without pause, as a balancer with retries would have it, and others that make and change what they claim from. */
 export class Load {
-  /** Claimed, and not yet asked to end. */
-  readonly held = new Set<string>();
   /** Held until the end. */
   readonly kept = new Map<string, string>();
   readonly #deps: LoadDeps;
+  readonly #hands: Hands;
   #workers: Promise<void>[] = [];
-  #over = false;
-  #claims = 0;
 
-  constructor(deps: LoadDeps) { this.#deps = deps; }
+  constructor(deps: LoadDeps) { [this.#deps, this.#hands] = [deps, new Hands(deps)]; }
 
   /** Acknowledged. */
-  get claims(): number { return this.#claims; }
+  get claims(): number { return this.#hands.claims; }
 
   start(): void {
-    const { clients, pools } = this.#deps;
-    this.#workers = Array.from({ length: clients }, (_, n) => this.#work(pools[n % pools.length] ?? { user: '', name: '' }));
-    for (const user of new Set(pools.map((pool) => pool.user))) this.#workers.push(this.#tidy(user));
-    this.#workers.push(this.#makePools());
+    const { clients, pools, makers, passing } = this.#deps;
+    const hands = this.#hands;
+    const begin = (round: () => Promise<void>): void => { this.#workers.push(hands.again(round)); };
+    for (let n = 0; n < clients; n += 1) begin(() => this.#claimRound(pools[n % pools.length] ?? { user: '', name: '' }));
+    for (const user of new Set(pools.map((pool) => pool.user))) begin(this.#tidyRound(user));
+    for (let n = 0; n < POOL_MAKERS; n += 1) begin(() => poolRound(hands, makers.pools));
+    begin(() => envRound(hands, makers.envs));
+    if (passing !== undefined) begin(() => passingTenantRound(hands, passing));
   }
+
+  /** Resolves once no client is in the middle of anything, with true; false where that takes longer. */
+  async pause(withinMs: number): Promise<boolean> { return await this.#hands.gate.close(withinMs); }
+
+  resume(): void { this.#hands.gate.open(); }
 
   /** Resolves once every client has come to the end of its round. */
   async stop(): Promise<void> {
-    this.#over = true;
+    this.#hands.isOver = true;
+    this.resume();
     await Promise.all(this.#workers);
   }
 
   /** Until it is acknowledged, or gone. */
   async end(user: string, id: string): Promise<void> {
-    this.held.delete(id);
     this.kept.delete(id);
-    await this.#insist(user, { what: 'delete', id }, DELETE_TRIES);
+    await this.#hands.end(user, id);
   }
 
-  async #work({ user, name }: { readonly user: string; readonly name: string }): Promise<void> {
-    const { dice } = this.#deps;
-    while (!this.#over) {
-      const key = dice.chance(0.4) ? randomUUID() : undefined;
-      const id = await this.#claim(user, name, key);
-      if (id === undefined) {
-        await pause(50 + dice.below(300));
-        continue;
-      }
-      await this.#use(user, id);
-      if (await this.#keeps(user, name, id)) continue;
-      await this.end(user, id);
-      if (dice.chance(0.6)) await this.#send(user, { what: 'get', id });
-      if (dice.chance(0.05)) await this.#send(user, { what: 'exec', id });
-      if (key !== undefined && dice.chance(0.2)) {
-        const again = await this.#claim(user, name, key);
-        if (again !== undefined && again !== id) await this.end(user, again);
-      }
-    }
-  }
-
-  async #claim(user: string, pool: string, key: string | undefined): Promise<string | undefined> {
-    const asked: Asked = { what: 'claim', pool, ...(key === undefined ? {} : { key }) };
-    const answer = key === undefined ? await this.#send(user, asked) : await this.#insist(user, asked, MOST_TRIES);
-    const id = answer?.status === 201 ? answer.json.sandbox?.['sandboxId'] : undefined;
-    if (id === undefined) return undefined;
-    this.held.add(id);
-    this.#claims += 1;
-    return id;
+  async #claimRound({ user, name }: { readonly user: string; readonly name: string }): Promise<void> {
+    const hands = this.#hands;
+    const { dice } = hands;
+    if (dice.chance(0.05)) return await this.#idleRound(user, name);
+    const key = dice.chance(0.4) ? randomUUID() : undefined;
+    const asked: ClaimAsked = {
+      what: 'claim', pool: name, ...(key === undefined ? {} : { key }), ...(dice.chance(0.2) ? { waitSeconds: 1 + dice.below(4) } : {}),
+    };
+    const [id, twin] = await Promise.all([hands.claim(user, asked), key !== undefined && dice.chance(0.2) ? hands.claim(user, asked) : undefined]);
+    if (twin !== undefined && twin !== id) await this.end(user, twin);
+    if (id === undefined) return await pause(50 + dice.below(300));
+    await this.#use(user, id);
+    if (await this.#keeps(user, name, id)) return;
+    await this.end(user, id);
+    if (dice.chance(0.6)) await hands.send(user, { what: 'get', id });
+    if (dice.chance(0.05)) await hands.send(user, { what: 'exec', id });
+    if (key === undefined || !dice.chance(0.2)) return;
+    const again = await hands.claim(user, asked);
+    if (again !== undefined && again !== id) await this.end(user, again);
   }
 
   async #use(user: string, id: string): Promise<void> {
-    const { dice } = this.#deps;
-    if (dice.chance(0.5)) await this.#send(user, { what: 'get', id });
-    if (dice.chance(0.15)) await this.#send(user, { what: 'exec', id });
+    const { dice } = this.#hands;
+    if (dice.chance(0.5)) await this.#hands.send(user, { what: 'get', id });
+    if (dice.chance(0.15)) await this.#hands.send(user, { what: 'exec', id });
     await pause(dice.chance(0.9) ? dice.below(100) : 500 + dice.below(3_000));
   }
 
+  /** One that ends by its idle timeout, though not while a command runs in it, at whatever replica. */
+  async #idleRound(user: string, pool: string): Promise<void> {
+    const hands = this.#hands;
+    const idleSeconds = 2 + hands.dice.below(4);
+    const id = await hands.claim(user, { what: 'claim', pool, idleSeconds });
+    if (id === undefined) return await pause(50 + hands.dice.below(300));
+    await hands.send(user, { what: 'exec', id, seconds: idleSeconds + 1 });
+    await hands.send(user, { what: 'get', id });
+    if (hands.dice.chance(0.5)) await this.end(user, id);
+    else hands.held.delete(id);
+  }
+
   async #keeps(user: string, pool: string, id: string): Promise<boolean> {
-    const { dice } = this.#deps;
+    const { dice } = this.#hands;
     if (!dice.chance(0.02) || [...this.kept.values()].filter((of) => of === `${user} ${pool}`).length >= KEPT) return false;
     this.kept.set(id, `${user} ${pool}`);
     return true;
   }
 
   /** Ends what runs and nobody knows of: claims whose answer was lost. */
-  async #tidy(user: string): Promise<void> {
+  #tidyRound(user: string): () => Promise<void> {
     let before = new Set<string>();
-    while (!this.#over) {
-      await pause(TIDY_EVERY_MS, () => this.#over);
-      const unknown = new Set((await this.#deps.running(user)).filter((id) => !this.held.has(id)));
+    return async () => {
+      await this.#hands.idle(TIDY_EVERY_MS);
+      const unknown = new Set((await this.#deps.running(user)).filter((id) => !this.#hands.held.has(id) && !this.kept.has(id)));
       for (const id of unknown) if (before.has(id)) await this.end(user, id);
       before = unknown;
-    }
-  }
-
-  /** Pools come and go too. */
-  async #makePools(): Promise<void> {
-    const { pools, dice } = this.#deps;
-    const { user } = pools[0] ?? { user: '' };
-    while (!this.#over) {
-      const pool = `passing-${randomUUID().slice(0, 8)}`;
-      const made = await this.#insist(user, { what: 'create-pool', pool }, MOST_TRIES);
-      await this.#send(user, { what: 'get-pool', pool });
-      if (made?.status === 201 && dice.chance(0.5)) {
-        const id = await this.#claim(user, pool, undefined);
-        if (id !== undefined) await this.end(user, id);
-      }
-      await this.#insist(user, { what: 'delete-pool', pool }, DELETE_TRIES);
-      await pause(2_000 + dice.below(3_000), () => this.#over);
-    }
-  }
-
-  /** To some replica; from one that is out of reach, or says so, to another. */
-  async #insist(user: string, asked: Asked, tries: number): Promise<HttpAnswer | undefined> {
-    for (let left = tries; left > 0; left -= 1) {
-      const answer = await this.#send(user, asked);
-      if (answer && answer.status !== 503 && answer.json.errorCode !== 'IDEMPOTENCY_IN_FLIGHT') return answer;
-      await pause(100 + this.#deps.dice.below(300));
-    }
-    return undefined;
-  }
-
-  #send(user: string, asked: Asked): Promise<HttpAnswer | undefined> {
-    const { recorder, replicas, dice } = this.#deps;
-    return recorder.send(user, dice.below(replicas), asked);
+    };
   }
 }
-
-const pause = async (ms: number, enough: () => boolean = () => false): Promise<void> => {
-  const deadline = performance.now() + ms;
-  for (let left = ms; left > 0 && !enough(); left = deadline - performance.now()) await new Promise((resolve) => { setTimeout(resolve, Math.min(left, 200)); });
-};

@@ -1,5 +1,6 @@
 import type { HttpAnswer, HttpClient } from '../http-client.ts';
-import type { Answer, Asked, Call, Moment } from './history.ts';
+import type { Answer, Asked, Call, ClaimAsked, ExecAsked, Moment } from './history.ts';
+import { ENV_LABEL } from './stored-objects.ts';
 
 /** Longer than any request of the load may take: past it the answer is unknown. */
 const ANSWER_MS = 8_000;
@@ -22,13 +23,13 @@ export class Recorder {
   }
 
   /** The answer; undefined where it is unknown. */
-  async send(user: string, replica: number, asked: Asked, more: { readonly replicas?: number } = {}): Promise<HttpAnswer | undefined> {
+  async send(user: string, replica: number, asked: Asked): Promise<HttpAnswer | undefined> {
     const invoked = this.#now();
     let answer: HttpAnswer | undefined;
     try {
       const client = this.#replicas[replica]?.client(user);
       if (!client) throw new Error(`there is no replica ${replica}`);
-      answer = await client.send(...requestOf(asked, more, AbortSignal.timeout(ANSWER_MS)));
+      answer = await client.send(...requestOf(asked, AbortSignal.timeout(ANSWER_MS)));
     } catch (error) {
       if (!isCutOff(error)) this.strange.push(`${JSON.stringify(asked)} at replica ${replica}: ${String(error).slice(0, 1_000)}`);
     }
@@ -39,17 +40,35 @@ export class Recorder {
 
 type Request = Parameters<HttpClient['send']>;
 
-const requestOf = (asked: Asked, { replicas }: { readonly replicas?: number }, signal: AbortSignal): Request => {
+const requestOf = (asked: Asked, signal: AbortSignal): Request => {
   switch (asked.what) {
-    case 'claim': return ['POST', '/sandboxes', { body: { poolName: asked.pool }, signal, ...(asked.key === undefined ? {} : { headers: { 'Idempotency-Key': asked.key } }) }];
+    case 'claim': return ['POST', '/sandboxes', { ...claimOf(asked), signal }];
     case 'get': return ['GET', `/sandboxes/${asked.id}`, { signal }];
-    case 'exec': return ['POST', `/sandboxes/${asked.id}/exec`, { body: { command: `echo ${asked.id}`, timeoutSeconds: 5 }, signal }];
+    case 'exec': return ['POST', `/sandboxes/${asked.id}/exec`, { body: commandOf(asked), signal }];
     case 'delete': return ['DELETE', `/sandboxes/${asked.id}`, { signal }];
-    case 'create-pool': return ['POST', '/sandboxpools', { body: { name: asked.pool, templateName: POOL_TEMPLATE, replicas: replicas ?? 1 }, signal }];
-    case 'delete-pool': return ['DELETE', `/sandboxpools/${asked.pool}`, { signal }];
+    case 'create-pool': return ['POST', '/sandboxpools', { body: { name: asked.pool, templateName: POOL_TEMPLATE, replicas: asked.replicas ?? 1 }, signal }];
+    case 'resize-pool': return ['PUT', `/sandboxpools/${asked.pool}`, { body: { replicas: asked.replicas }, signal }];
+    case 'delete-pool': return ['DELETE', `/sandboxpools/${asked.pool}${asked.force ? '?force' : ''}`, { signal }];
     case 'get-pool': return ['GET', `/sandboxpools/${asked.pool}`, { signal }];
+    case 'create-env': return ['POST', '/envs', { body: { name: asked.env, templateRef: { name: POOL_TEMPLATE } }, signal }];
+    case 'get-env': return ['GET', `/envs/${asked.env}`, { signal }];
+    case 'label-env': return ['PATCH', `/envs/${asked.env}`, { body: { labels: { [ENV_LABEL]: asked.label } }, signal }];
+    case 'delete-env': return ['DELETE', `/envs/${asked.env}`, { signal }];
+    case 'add-member': return ['POST', `/envs/${asked.env}/sandboxpools`, { body: { name: asked.pool, minReplicas: asked.least, maxReplicas: MOST_OF_MEMBER }, signal }];
+    case 'size-group': return ['PUT', `/envs/${asked.env}/autoscaling/groups/${asked.pool}`, { body: { minReplicas: asked.least }, signal }];
   }
 };
+
+const claimOf = ({ pool, key, waitSeconds, idleSeconds }: ClaimAsked): { readonly body: object; readonly headers?: Readonly<Record<string, string>> } => ({
+  body: { poolName: pool, ...(waitSeconds === undefined ? {} : { waitTimeoutSeconds: waitSeconds }), ...(idleSeconds === undefined ? {} : { idleTimeout: `${idleSeconds}s` }) },
+  ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
+});
+
+/** The time limit is beyond what a request may take. */
+const commandOf = ({ id, seconds }: ExecAsked): object => ({ command: seconds === undefined ? `echo ${id}` : `sleep ${seconds}`, timeoutSeconds: 10 });
+
+/** Replicas that a member of an env may have. */
+export const MOST_OF_MEMBER = 4;
 
 export const POOL_TEMPLATE = 'chaos';
 

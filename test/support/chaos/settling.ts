@@ -1,7 +1,6 @@
 import { idOfPodName } from '../../../src/model/identifiers.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import type { Arena } from './arena.ts';
-import type { Disturbance } from './history.ts';
+import type { Asked, Disturbance } from './history.ts';
 import type { Load } from './load.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -9,6 +8,8 @@ export interface SettlingDeps {
   readonly arena: Arena;
   readonly recorder: Recorder;
   readonly pools: readonly { readonly user: string; readonly name: string; readonly replicas: number }[];
+  /** Users of whom nothing stays. */
+  readonly others: readonly string[];
   /** ms for everything to come to rest. */
   readonly within: number;
 }
@@ -21,6 +22,8 @@ export class Settling {
   readonly #deps: SettlingDeps;
 
   #deadline: number;
+  /** Envs and pools, by name, whose end was acknowledged. */
+  readonly #asked = new Set<string>();
 
   constructor(deps: SettlingDeps) {
     this.#deps = deps;
@@ -32,7 +35,7 @@ export class Settling {
     const { recorder, pools } = this.#deps;
     for (const { user, name, replicas } of pools) {
       await this.#until(`pool ${name} is made`, async () => {
-        const answer = await recorder.send(user, 0, { what: 'create-pool', pool: name }, { replicas });
+        const answer = await recorder.send(user, 0, { what: 'create-pool', pool: name, replicas });
         return answer?.status === 201 ? undefined : `${answer?.status}: ${answer?.text}`;
       });
     }
@@ -61,6 +64,7 @@ export class Settling {
       await this.#until(what, look).catch((error: unknown) => { found.push(error instanceof Error ? error.message : String(error)); });
     };
     const users = [...new Set(pools.map(({ user }) => user))];
+    for (const user of [...users, ...this.#deps.others]) await expect(`nothing of ${user}'s is there but the pools that stay`, () => this.#tidy(user));
     for (const user of users) {
       await expect(`nothing of ${user}'s runs but what is kept`, async () => {
         const others = (await this.running(user, 0)).filter((id) => !load.kept.has(id));
@@ -71,7 +75,6 @@ export class Settling {
     for (const replica of arena.contenders.keys()) {
       for (const pool of pools) await expect(`pool ${pool.name} is full, as replica ${replica} shows it`, () => this.#poolTrouble(pool, replica));
     }
-    for (const user of users) await expect(`the quota of ${user} counts what runs`, () => this.#quotaTrouble(user));
     await expect('no record is left over', () => this.#leftovers(load));
     for (const user of users) await expect(`the finished sandboxes of ${user} are known`, () => this.#forgotten(user, disturbances));
     for (const [id, of] of load.kept) for (const replica of arena.contenders.keys()) await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
@@ -87,17 +90,22 @@ export class Settling {
     return idleReplicas + runningReplicas === replicas ? undefined : `${answer?.status} ${JSON.stringify(status)}`;
   }
 
-  async #quotaTrouble(user: string): Promise<string | undefined> {
-    const [namespace = '', team = '', name = ''] = user.split('/');
-    const usage = keysOf(this.#deps.arena.redis.settings.prefix).usage({ namespace, team, user: name }, 'sandboxes');
-    const { redis: { client } } = this.#deps.arena;
-    const [run] = /(?<=run_id:)[0-9a-f]+/.exec(await client.info('server')) ?? [];
-    // Where it was lost, or may be an older copy, nothing is counted until it is asked for again.
-    if (await client.hget(usage, ':run') !== run) return undefined;
-    const counted = (await client.hkeys(usage)).filter((id) => !id.startsWith(':'));
-    const running = new Set(await this.running(user, 0));
-    if (counted.length === running.size && counted.every((id) => running.has(id))) return undefined;
-    return `counted and not running: ${counted.filter((id) => !running.has(id)).join(' ')}; running: ${[...running].join(' ')}`;
+  /** What of the load came back, or was left: envs and pools of the user that nobody needs. Each is asked to go once. */
+  async #tidy(user: string): Promise<string | undefined> {
+    const { arena, recorder, pools } = this.#deps;
+    const names = async (path: string): Promise<readonly string[]> => {
+      const answer = await arena.contenders[0]?.client(user).get(`${path}?limit=1000`, { signal: AbortSignal.timeout(ANSWER_MS) });
+      return (answer?.json.items ?? []).map(({ name }) => String(name));
+    };
+    const remove = async (name: string, asked: Asked): Promise<void> => {
+      if (!this.#asked.has(name) && (await recorder.send(user, 0, asked))?.status === 200) this.#asked.add(name);
+    };
+    const envs = await names('/envs');
+    for (const env of envs) await remove(env, { what: 'delete-env', env });
+    const needed = new Set(pools.filter((pool) => pool.user === user).map(({ name }) => name));
+    const others = (await names('/sandboxpools')).filter((name) => !needed.has(name));
+    for (const pool of envs.length > 0 ? [] : others) await remove(pool, { what: 'delete-pool', pool, force: true });
+    return envs.length + others.length === 0 ? undefined : [...envs, ...others].join(' ');
   }
 
   async #leftovers(load: Load): Promise<string | undefined> {
@@ -112,7 +120,7 @@ export class Settling {
 
   /** What was deleted since history was last lost, and is not in the list of what has finished. */
   async #forgotten(user: string, disturbances: readonly Disturbance[]): Promise<string | undefined> {
-    const wholeSince = Math.max(-Infinity, ...disturbances.filter(({ kind }) => kind === 'flush').map(({ to }) => to));
+    const wholeSince = Math.max(-Infinity, ...disturbances.filter(({ kind }) => FORGETTING.has(kind)).map(({ to }) => to));
     const byHand = new Set(disturbances.flatMap(({ removed }) => removed));
     const finished = new Set<string>();
     for (let offset = 0, total = 1; offset < total; offset += PAGE) {
@@ -144,6 +152,8 @@ export class Settling {
   }
 }
 
+/** What history does not outlive whole. */
+const FORGETTING = new Set(['flush', 'Redis failover', 'etcd restored']);
 const PAGE = 1_000;
 /** Of what was deleted, the last. */
 const MOST_LOOKED_AT = 300;

@@ -1,18 +1,29 @@
-import type { Moment, PodState, PoolState, RecordState, Sighting, StoreChange } from './history.ts';
-import { idOfPodName } from '../../../src/model/identifiers.ts';
+import type { Moment, Rewind, Sighting, StoreChange } from './history.ts';
+import { changeOf } from './stored-objects.ts';
+import { undoing } from './undoing.ts';
 
 const SIGHT_EVERY_MS = 50;
 const ANSWER_MS = 1_000;
-/** Of a run of an hour it is a gigabyte. */
-const READ_MS = 600_000;
+/** Of all that was written since the last piece. */
+const PIECE_MS = 300_000;
 
-/** etcd over HTTP, as its JSON gateway has it. Its whole history must be there: a legible control plane keeps it. */
+/**
+ * etcd over HTTP, as its JSON gateway has it. Its whole history must be there: a legible control plane keeps it. Where it is set
+ * back its revisions go on counting here, as `Rewind` says.
+ */
 export class StoreLog {
   readonly sightings: Sighting[] = [];
+  readonly rewinds: Rewind[] = [];
+  readonly #changes: StoreChange[] = [];
   readonly #etcd: string;
   readonly #now: () => Moment;
   #running: Promise<void> | undefined;
+  #pulling: Promise<void> = Promise.resolve();
   #over = false;
+  /** All up to it, as etcd counts, is in `#changes`. */
+  #pulled = 0;
+  /** From etcd's count of revisions to this one. */
+  #offset = 0;
 
   constructor(etcd: string, now: () => Moment) {
     this.#etcd = etcd;
@@ -32,19 +43,50 @@ export class StoreLog {
 
   /** Every change of what the promises are about, up to this call. */
   async read(): Promise<readonly StoreChange[]> {
+    await this.pull();
+    return this.#changes;
+  }
+
+  /** Takes in what was written since the last time: a log of hours is read in pieces. */
+  pull(): Promise<void> {
+    const next = this.#pulling.then(() => this.#piece());
+    this.#pulling = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Takes in all there is, has the store set back while nobody can write, and goes on with what it holds then. */
+  async rewind(setBack: () => Promise<void>): Promise<void> {
+    await this.pull();
+    const lost = this.#pulled + this.#offset;
+    await setBack();
+    const { header: { revision } } = await this.#post('/v3/kv/range', { key: encoded('-') });
+    const standing = Number(revision);
+    const rewind = { kept: standing + this.#offset, lost };
+    this.rewinds.push(rewind);
+    this.#changes.push(...undoing(this.#changes, rewind));
+    this.#pulled = standing;
+    this.#offset = lost + 1 - standing;
+  }
+
+  async #piece(): Promise<void> {
     const { header: { revision: last } } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
-    const changes: StoreChange[] = [];
-    const body = JSON.stringify({ create_request: { key: encoded(ROOT), range_end: encoded(`${ROOT.slice(0, -1)}0`), start_revision: '1' } });
-    const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.timeout(READ_MS) });
+    const from = { key: encoded(ROOT), range_end: encoded(`${ROOT.slice(0, -1)}0`), start_revision: String(this.#pulled + 1) };
+    const body = JSON.stringify({ create_request: from });
+    const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.timeout(PIECE_MS) });
     if (!answer.body) throw new Error('etcd gave no log');
+    const piece: StoreChange[] = [];
     for await (const line of linesOf(answer.body)) {
       const { result, error } = JSON.parse(line) as WatchLine;
       if (error || result?.canceled) throw new Error(`etcd ended its log: ${line.slice(0, 500)}`);
       for (const event of result?.events ?? []) {
-        const key = decoded(event.kv.key);
-        if (event.kv.mod_revision === last) return changes;
-        const change = changeOf(key, Number(event.kv.mod_revision), event.type === 'DELETE' ? undefined : decoded(event.kv.value ?? ''));
-        if (change) changes.push(change);
+        if (event.kv.mod_revision === last) {
+          for (const change of piece) this.#changes.push(change);
+          this.#pulled = Number(last);
+          return;
+        }
+        const text = event.type === 'DELETE' ? undefined : decoded(event.kv.value ?? '');
+        const change = changeOf(decoded(event.kv.key), Number(event.kv.mod_revision) + this.#offset, text);
+        if (change) piece.push(change);
       }
     }
     throw new Error('the log of etcd ended too early');
@@ -52,10 +94,13 @@ export class StoreLog {
 
   async #sight(): Promise<void> {
     while (!this.#over) {
-      const asked = this.#now();
+      const [asked, offset] = [this.#now(), this.#offset];
       try {
         const { header } = await this.#post('/v3/kv/range', { key: encoded('-') });
-        this.sightings.push({ asked, answered: this.#now(), revision: Number(header.revision) });
+        const revision = Number(header.revision) + offset;
+        const before = this.sightings.at(-1)?.revision ?? 0;
+        // One that was asked for around a rewind belongs to neither count.
+        if (offset === this.#offset && revision >= before) this.sightings.push({ asked, answered: this.#now(), revision });
       } catch {
         // It is down, or slow: nothing was seen.
       }
@@ -98,53 +143,3 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
     }
   }
 }
-
-interface Meta { readonly uid: string; readonly deletionTimestamp?: string; readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[] }
-interface Stored<Spec, Status = unknown> { readonly metadata: Meta; readonly spec: Spec; readonly status?: Status }
-interface Condition { readonly type: string; readonly status: string }
-
-const changeOf = (key: string, revision: number, text: string | undefined): StoreChange | undefined => {
-  const [, , a = '', b = '', c = '', d = ''] = key.split('/');
-  if (a === 'sandpool.dev' && b === 'sandboxes') return { kind: 'sandbox', revision, name: idOfPodName(d) ?? d, ...withState(text, recordState) };
-  if (a === 'sandpool.dev' && b === 'sandboxpools') return { kind: 'pool', revision, namespace: c, name: d, ...withState(text, (pool) => poolState(c, pool)) };
-  if (a === 'pods') return { kind: 'pod', revision, name: idOfPodName(c) ?? c, ...withState(text, podState) };
-  if (a === 'minions') return { kind: 'node', revision, name: b, ...withState(text, nodeState) };
-  return undefined;
-};
-
-const withState = <S>(text: string | undefined, read: (value: unknown) => S): { readonly state?: S } => (text === undefined ? {} : { state: read(JSON.parse(text)) });
-
-const recordState = (value: unknown): RecordState => {
-  const { metadata, spec } = value as Stored<{
-    readonly poolUid: string; readonly podUid?: string; readonly claim?: { readonly team: string; readonly user: string; readonly claimedAt: string; readonly mark?: string };
-  }> & { readonly metadata: { readonly namespace: string } };
-  const { claim, podUid } = spec;
-  return {
-    uid: metadata.uid, poolUid: spec.poolUid, terminating: metadata.deletionTimestamp !== undefined, ...(podUid === undefined ? {} : { podUid }),
-    ...(claim ? { claim: { owner: `${metadata.namespace}/${claim.team}/${claim.user}`, claimedAt: claim.claimedAt, ...(claim.mark === undefined ? {} : { mark: claim.mark }) } } : {}),
-  };
-};
-
-const podState = (value: unknown): PodState => {
-  const { metadata, spec, status } = value as Stored<{ readonly nodeName?: string }, { readonly phase?: string; readonly conditions?: readonly Condition[] }>;
-  const isReady = status?.phase === 'Running' && holds(status.conditions, 'Ready');
-  return {
-    uid: metadata.uid, ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid, node: spec.nodeName, terminating: metadata.deletionTimestamp !== undefined,
-    vitals: status?.phase === 'Succeeded' || status?.phase === 'Failed' ? 'over' : isReady ? 'ready' : 'starting',
-  };
-};
-
-const poolState = (namespace: string, value: unknown): PoolState => {
-  const { metadata, spec, resolved } = value as Stored<{ readonly replicas: number }> & { readonly resolved?: { readonly uid: string; readonly team: string; readonly user: string; readonly deleting: string } };
-  return {
-    owner: resolved ? `${namespace}/${resolved.team}/${resolved.user}` : '', replicas: spec.replicas,
-    deleting: metadata.deletionTimestamp !== undefined || (resolved !== undefined && resolved.deleting !== 'none'), ...(resolved ? { poolUid: resolved.uid } : {}),
-  };
-};
-
-const nodeState = (value: unknown): { readonly takesWork: boolean } => {
-  const { spec, status } = value as Stored<{ readonly unschedulable?: boolean }, { readonly conditions?: readonly Condition[] }>;
-  return { takesWork: spec.unschedulable !== true && holds(status?.conditions, 'Ready') };
-};
-
-const holds = (conditions: readonly Condition[] | undefined, type: string): boolean => conditions?.find((condition) => condition.type === type)?.status === 'True';

@@ -1,8 +1,12 @@
 import type { Fault } from './faults/fault.ts';
 import type { Disturbance, Moment } from './history.ts';
 
-/** A fault that begins so long after its strike did. */
-export interface Blow { readonly fault: Fault; readonly afterMs: number }
+/** A fault that begins so long after its strike did, or after the first fault of the strike began to be mended. */
+export interface Blow {
+  readonly fault: Fault;
+  readonly afterMs: number;
+  readonly since?: 'strike' | 'mending';
+}
 /** Faults that overlap, or one alone. */
 export type Strike = readonly Blow[];
 
@@ -20,7 +24,14 @@ type Borne = Omit<Disturbance, 'led'> & Pick<Fault, 'others' | 'hinders'>;
 
 /** Has them befall their victims. Resolves once each is over; rejects once each is over or the time is, where one could not be carried out. */
 export const strike = async (blows: Strike, { now, replicas, withinMs }: StrikeTerms): Promise<readonly Disturbance[]> => {
-  const all = Promise.allSettled(blows.map((blow) => bear(blow, now)));
+  let mend = (): void => undefined;
+  const mending = new Promise<void>((resolve) => { mend = resolve; });
+  const all = Promise.allSettled(blows.map(async (blow, n) => {
+    const begins = blow.since === 'mending' ? mending : Promise.resolve();
+    const onMending = n === 0 ? mend : (): void => undefined;
+    // Where the first one could not be carried out, the others do not wait for it for ever.
+    return await bear(blow, { now, begins, onMending }).finally(onMending);
+  }));
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => { timer = setTimeout(() => { reject(new Error(`not mended within ${withinMs} ms: ${namesOf(blows)}`)); }, withinMs); });
   const ends = await Promise.race([all, late]).finally(() => { clearTimeout(timer); });
@@ -28,17 +39,32 @@ export const strike = async (blows: Strike, { now, replicas, withinMs }: StrikeT
     if (end.status === 'rejected') throw new Error(`a fault could not be carried out, of: ${namesOf(blows)}`, { cause: end.reason });
     return end.value;
   });
-  return borne.map((one) => ({ kind: one.kind, victim: one.victim, from: one.from, to: one.to, led: ledFrom(one, borne, replicas), removed: one.removed }));
+  return borne.map((one) => {
+    const { others: _others, hinders: _hinders, ...disturbance } = one;
+    return { ...disturbance, led: ledFrom(one, borne, replicas) };
+  });
 };
 
-const bear = async ({ fault, afterMs }: Blow, now: () => Moment): Promise<Borne> => {
+interface Course {
+  readonly now: () => Moment;
+  /** Resolves when the time until the fault begins to count. */
+  readonly begins: Promise<void>;
+  readonly onMending: () => void;
+}
+
+const bear = async ({ fault, afterMs }: Blow, { now, begins, onMending }: Course): Promise<Borne> => {
+  await begins;
   await pause(afterMs);
   const from = now();
   await fault.begin();
   await pause(fault.lastsMs);
+  onMending();
   await fault.end();
-  const { kind, victim, others, hinders } = fault;
-  return { kind, victim, others, ...(hinders === undefined ? {} : { hinders }), from, to: now(), removed: fault.removes ?? [] };
+  const { kind, victim, others, hinders, removes = [], edits, namespace } = fault;
+  return {
+    kind, victim, others, from, to: now(), removed: removes,
+    ...(hinders === undefined ? {} : { hinders }), ...(edits ? { edited: edits } : {}), ...(namespace === undefined ? {} : { namespace }),
+  };
 };
 
 /** Where faults that overlap leave no replica unhindered, nobody is there to take over before they are over. */

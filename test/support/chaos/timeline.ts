@@ -23,6 +23,11 @@ export class Timeline {
     return this.#sightings[this.#first(({ answered }) => answered > moment) - 1]?.revision ?? 0;
   }
 
+  /** Which revisions the store may have stood at, at some moment between the two: from the first to the last. */
+  between(from: Moment, to: Moment): { readonly first: number; readonly last: number } {
+    return { first: this.reachedBy(from), last: this.#sightings[this.#first(({ asked }) => asked >= to)]?.revision ?? Infinity };
+  }
+
   /** Of the first that satisfies; all after it do. */
   #first(is: (sighting: Sighting) => boolean): number {
     let [low, high] = [0, this.#sightings.length];

@@ -4,10 +4,14 @@ import { deleteIsFinal } from './promises/delete-is-final.ts';
 import { noFalseRefusal } from './promises/no-false-refusal.ts';
 import { noInternalError } from './promises/no-internal-error.ts';
 import { nothingLost } from './promises/nothing-lost.ts';
+import { nothingTaken } from './promises/nothing-taken.ts';
 import { nothingTakenAway } from './promises/nothing-taken-away.ts';
 import { oneEffectPerKey } from './promises/one-effect-per-key.ts';
 import { oneOwner } from './promises/one-owner.ts';
+import { poolsFull } from './promises/pools-full.ts';
+import { quotaEqualsRecords } from './promises/quota-equals-records.ts';
 import { quotaKept } from './promises/quota-kept.ts';
+import { shardsLed } from './promises/shards-led.ts';
 import { surplusTrimmed } from './promises/surplus-trimmed.ts';
 import { trueTime } from './promises/true-time.ts';
 
@@ -22,6 +26,10 @@ const PROMISES = {
   'surplus trimmed': surplusTrimmed,
   'true time': trueTime,
   'no internal error': noInternalError,
+  'each shard is led': shardsLed,
+  'each pool is full': poolsFull,
+  'nothing taken that no claim holds': nothingTaken,
+  'quota equals the records': quotaEqualsRecords,
 } as const;
 
 /** What of the promises a run broke. Only what the evidence proves: where bounds of time overlap, nothing is said. */

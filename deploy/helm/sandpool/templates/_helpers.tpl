@@ -44,6 +44,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.redis.existingSecret }}{{ .Values.redis.existingSecret }}{{ else if .Values.redis.bundled.enabled }}{{ include "sandpool.redisName" . }}{{ end }}
 {{- end }}
 
+{{- /*
+Records made before this moment may be without a seal. Empty: every one must have one, as where nothing older is there. An
+upgrade from a chart that did not say so lets both versions run side by side for a quarter of an hour; from then on it stays.
+*/}}
+{{- define "sandpool.sealedSince" -}}
+{{- $known := lookup "v1" "ConfigMap" .Release.Namespace (include "sandpool.name" .) }}
+{{- $given := dig "kubernetes" "sealedSince" "" .Values.config }}
+{{- if $given }}{{ $given }}
+{{- else if $known }}
+{{- $noted := get ($known.metadata.annotations | default dict) "sandpool.dev/sealed-since" }}
+{{- if not $noted }}{{ dateInZone "2006-01-02T15:04:05Z" (now | mustDateModify "15m") "UTC" }}{{ else if ne $noted "always" }}{{ $noted }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- /* What of the daemon's settings follows from the chart, over what `config` has. */}}
 {{- define "sandpool.config" -}}
 {{- if and (not .Values.redis.urls) (not .Values.redis.bundled.enabled) }}{{ fail "redis.urls must name a Redis where redis.bundled.enabled is false" }}{{ end }}
@@ -56,6 +70,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $own := dict "assembly" "kubernetes" "dataDir" "/var/lib/sandpool" "secretsDir" "/etc/sandpool/secrets" "namespacePattern" .Values.namespacePattern "redis" $redis }}
 {{- if .Values.tls.existingSecret }}{{ $_ := set $own "tls" (dict "certFile" "/etc/sandpool/tls/tls.crt" "keyFile" "/etc/sandpool/tls/tls.key") }}{{ end }}
 {{- if .Values.instanceTypes }}{{ $_ := set $own "instanceTypes" (dict "file" "instance-types.yaml") }}{{ end }}
+{{- with include "sandpool.sealedSince" . }}{{ $_ := set $own "kubernetes" (dict "sealedSince" .) }}{{ end }}
 {{- $usual := dict "listen" "0.0.0.0:8080" "shutdownDelay" "5s" "metrics" (dict "listen" "0.0.0.0:9090") }}
 {{- toYaml (mergeOverwrite $usual (deepCopy .Values.config) $own) }}
 {{- end }}

@@ -3,6 +3,10 @@ export interface Fault {
   readonly kind: string;
   /** What it befalls; no other fault may have it meanwhile. */
   readonly victim: string;
+  /** What else it befalls. */
+  readonly also?: readonly string[];
+  /** No other fault may be there meanwhile. */
+  readonly isAlone?: boolean;
   /** How long it goes on. */
   readonly lastsMs: number;
   /** Whether the other replicas can lead meanwhile; else nobody can until it is over. */
@@ -11,6 +15,10 @@ export interface Fault {
   readonly hinders?: number;
   /** Instances whose Pod or record it removes; whole once `begin` has resolved. */
   readonly removes?: readonly string[];
+  /** Instances whose labels it changes; likewise. */
+  readonly edits?: readonly string[];
+  /** The namespace that it deletes with all that is in it. */
+  readonly namespace?: string;
   begin(): Promise<void>;
   end(): Promise<void>;
 }

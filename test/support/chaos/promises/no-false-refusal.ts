@@ -1,11 +1,18 @@
 import { describeLife, said, type Case } from '../case.ts';
+import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
-/** No claim is refused for want of an idle instance while one of the pool was idle through the whole call. */
+/**
+ * No claim is refused for want of an idle instance while one of the pool was idle through the whole call, and no claim was under way
+ * that waits, or that got that instance: those come first.
+ */
 export const noFalseRefusal = (seen: Case): readonly string[] => {
   const { time, pools } = seen;
   const byPool = new Map<string, { readonly since: number; readonly until: number; readonly life: Life }[]>();
+  // Without its labels an instance is not to be found.
+  const edited = new Set(seen.disturbances.flatMap(({ edited: ids = [] }) => ids));
   for (const life of seen.instances.values()) {
+    if (edited.has(life.id)) continue;
     for (const { state, from, to } of life.spans) {
       if (state !== 'idle') continue;
       const idle = byPool.get(life.poolUid) ?? [];
@@ -17,7 +24,27 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
     const { asked, answer, user, invoked, completed } = call;
     if (asked.what !== 'claim' || answer?.errorCode !== 'POOL_EXHAUSTED') return [];
     const uids = (pools.get(`${user.split('/')[0]}/${asked.pool}`)?.states ?? []).flatMap(({ state }) => state?.poolUid ?? []);
-    const idle = [...new Set(uids)].flatMap((uid) => byPool.get(uid) ?? []).find(({ since, until }) => since <= invoked && until >= completed);
+    const idles = [...new Set(uids)].flatMap((uid) => byPool.get(uid) ?? []).filter(({ since, until }) => since <= invoked && until >= completed);
+    const gotten = gottenDuring(seen, call);
+    const idle = idles.filter(({ life }) => !gotten.has(life.id))[waitersDuring(seen, call)];
     return idle ? [`${said(call)}, while ${idle.life.id} was idle: ${describeLife(seen, idle.life)}`] : [];
   });
 };
+
+/** What other claims got that were under way at the same time: they held it before they had it. */
+const gottenDuring = ({ calls }: Case, call: Call): ReadonlySet<string> => new Set(calls.flatMap((other) =>
+  other !== call && other.asked.what === 'claim' && other.invoked <= call.completed && other.completed >= call.invoked && other.answer?.id !== undefined ? [other.answer.id] : []));
+
+/** Of the same pool. */
+const waitersDuring = ({ calls }: Case, call: Call): number => calls.filter((other) =>
+  other.asked.what === 'claim' && call.asked.what === 'claim' && other !== call && other.asked.pool === call.asked.pool && (other.asked.waitSeconds ?? 0) > 0 &&
+  namespaceOf(other) === namespaceOf(call) && other.invoked <= call.completed && mayWaitUntil(other) >= call.invoked).length;
+
+const namespaceOf = ({ user }: Call): string | undefined => user.split('/')[0];
+
+/** One whose answer was lost may wait on, for as long as it was to. */
+const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number =>
+  (answer || asked.what !== 'claim' ? completed : Math.max(completed, invoked + (asked.waitSeconds ?? 0) * 1_000) + LINGERING_MS);
+
+/** A replica that waits, and dies, keeps its place in line for so long. */
+const LINGERING_MS = 4_000;

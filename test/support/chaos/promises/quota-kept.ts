@@ -1,7 +1,9 @@
 import type { Case } from '../case.ts';
 
-/** At no revision of the store more sandboxes of one user run than the quota allows. */
-export const quotaKept = ({ instances, quota, time }: Case): readonly string[] => {
+/** At no revision of the store more sandboxes of one user run than the quota allows, or their pools ask for more replicas. */
+export const quotaKept = (seen: Case): readonly string[] => [...sandboxesKept(seen), ...replicasKept(seen)];
+
+const sandboxesKept = ({ instances, quota, time }: Case): readonly string[] => {
   const steps = [...instances.values()].flatMap(({ spans, claims }) =>
     spans.filter(({ state }) => state === 'running').flatMap(({ from, to }) => [
       { revision: from, owner: claims[0]?.owner ?? '', by: 1 }, { revision: to, owner: claims[0]?.owner ?? '', by: -1 },
@@ -12,6 +14,25 @@ export const quotaKept = ({ instances, quota, time }: Case): readonly string[] =
     const now = (running.get(owner) ?? 0) + by;
     running.set(owner, now);
     if (by > 0 && now > quota) found.push(`${owner} had ${now} sandboxes at revision ${revision} (${time.earliest(revision).toFixed(0)}-${time.latest(revision).toFixed(0)}), ${quota} allowed`);
+  }
+  return found;
+};
+
+const replicasKept = ({ pools, replicaQuota, time }: Case): readonly string[] => {
+  const steps = [...pools].flatMap(([key, { states }]) => states.map(({ revision, state }) => ({ key, revision, state }))).sort((a, b) => a.revision - b.revision);
+  const asked = new Map<string, Map<string, number>>();
+  const owners = new Map<string, string>();
+  const found: string[] = [];
+  for (const { key, revision, state } of steps) {
+    const owner = state?.owner || owners.get(key) || '';
+    if (owner === '') continue;
+    owners.set(key, owner);
+    const of = asked.get(owner) ?? new Map<string, number>();
+    asked.set(owner, of);
+    const before = of.get(key) ?? 0;
+    of.set(key, state && !state.deleting ? state.replicas : 0);
+    const all = [...of.values()].reduce((sum, replicas) => sum + replicas, 0);
+    if ((of.get(key) ?? 0) > before && all > replicaQuota) found.push(`${owner}'s pools asked for ${all} replicas at revision ${revision} (${time.earliest(revision).toFixed(0)}-${time.latest(revision).toFixed(0)}), ${replicaQuota} allowed`);
   }
   return found;
 };

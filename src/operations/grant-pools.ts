@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import type { Supervisor } from '../actors/supervisor.ts';
+import type { Clock } from '../contracts/clock.ts';
+import { RESERVATION_MS, type Quotas } from '../contracts/coordination.ts';
+import type { Denial, Grant, Grants } from '../contracts/grants.ts';
+import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import type { PoolRecord } from '../model/pool.ts';
+import type { QuotaResource } from '../model/quota.ts';
+import { Refusal } from '../model/refusals.ts';
+import type { QuotaLimits } from './quota-limits.ts';
+
+export interface GrantPoolsDeps {
+  readonly coordination: Pick<Quotas, 'reserve' | 'withdraw' | 'confirm' | 'used'>;
+  readonly clock: Clock;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly supervisor: Pick<Supervisor, 'settleLater'>;
+}
+
+type Sized = Pick<PoolRecord, 'uid' | 'owner' | 'replicas'>;
+
+interface Part { readonly resource: QuotaResource; readonly amount: number; readonly more: number }
+
+const UNKNOWN: Denial = { reason: 'QuotaUnknown', message: 'what its owner uses can not be told now; it is tried again' };
+
+/** Grants pools that were made or resized by hand what their owner's quotas allow, as over REST. */
+export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
+  ask: async (next, before) => {
+    const grant = new PoolGrant(deps, next, before);
+    return await grant.reserve() ?? grant;
+  },
+});
+
+/** One attempt of one replica: others that try the same have reservations of their own, which don't add up. */
+class PoolGrant implements Grant<PoolRecord> {
+  readonly #deps: GrantPoolsDeps;
+  readonly #pool: Sized;
+  readonly #parts: readonly Part[];
+  readonly #attempt = randomUUID();
+  readonly #since: number;
+
+  constructor(deps: GrantPoolsDeps, next: Sized, before: Sized | undefined) {
+    this.#deps = deps;
+    this.#pool = next;
+    const replicas: Part = { resource: 'replicas', amount: next.replicas, more: next.replicas - (before?.replicas ?? 0) };
+    if (!before) this.#parts = [{ resource: 'pools', amount: 1, more: 1 }, replicas];
+    else this.#parts = replicas.more > 0 ? [replicas] : [];
+    this.#since = deps.clock.now();
+  }
+
+  /** Reserves all parts or none; answers why, where it is none. */
+  async reserve(): Promise<Denial | undefined> {
+    const { coordination, quotaLimits, supervisor } = this.#deps;
+    const { owner, uid } = this.#pool;
+    if (this.#parts.length > 0) supervisor.settleLater(owner);
+    try {
+      const limits = quotaLimits.of(owner);
+      for (const part of this.#parts) {
+        const { resource, amount } = part;
+        const entry = { name: uid, attempt: this.#attempt, amount, limit: limits[resource] };
+        if (await coordination.reserve(owner, resource, entry)) continue;
+        await this.#giveBack();
+        return await this.#exceeded(part, limits[resource]);
+      }
+    } catch (error) {
+      await this.#giveBack();
+      if (error instanceof Refusal && error.code === 'UNAVAILABLE') return UNKNOWN;
+      throw error;
+    }
+    return undefined;
+  }
+
+  permitted(): boolean {
+    return this.#parts.length === 0 || this.#deps.clock.now() - this.#since <= RESERVATION_MS;
+  }
+
+  async landed({ owner, uid, replicas, revision }: PoolRecord): Promise<void> {
+    const { coordination } = this.#deps;
+    const attempt = this.#attempt;
+    const isNew = this.#parts.some(({ resource }) => resource === 'pools');
+    await Promise.allSettled([
+      ...(isNew ? [coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision, attempt })] : []),
+      coordination.confirm(owner, 'replicas', { name: uid, amount: replicas, revision, attempt }),
+    ]);
+  }
+
+  async failed(error: unknown): Promise<void> {
+    if (!(error instanceof OutcomeUnknown)) await this.#giveBack();
+  }
+
+  /** Never rejects. What others reserved for the same pool stays. */
+  async #giveBack(): Promise<void> {
+    const { owner, uid } = this.#pool;
+    await Promise.allSettled(this.#parts.map(({ resource }) =>
+      this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt)));
+  }
+
+  async #exceeded({ resource, more }: Part, limit: number): Promise<Denial> {
+    const { owner } = this.#pool;
+    const { team, user } = owner;
+    const used = await this.#deps.coordination.used(owner).catch(() => undefined);
+    const taken = used ? `, ${used[resource]} of them are used` : '';
+    return {
+      reason: 'QuotaExceeded',
+      message: `${team}/${user} may have ${limit} ${resource}${taken}, and this takes ${more} more; ` +
+        `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ${user} --admin`,
+    };
+  }
+}

@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import type { PoolEvent } from '../../src/machines/pool-events.ts';
+import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { rejection } from '../support/rejection.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+
+const codeOf = (error: unknown): string =>
+  error instanceof Refusal ? error.code : String(error);
+
+/** As a machine that throws at each event that says so. */
+const poison = { get now(): never { throw new Error('poison'); } };
+
+describe('a machine that throws at every LEAD', () => {
+  /** A full pool whose actor throws whenever this replica begins to lead it; and another one. */
+  const aPoisonedPool = async () => {
+    const world = await aSupervisor({ pool: { replicas: 2 } });
+    const { supervisor, pools, pool } = world;
+    const other = await pools.create(aPool({ name: 'other', replicas: 1 }));
+    const isFull = () => supervisor.pools.get(pool.uid)?.counts.idle === 2 && supervisor.pools.get(other.uid)?.counts.idle === 1;
+    await eventually(isFull, 'both are full');
+    const { send } = supervisor.pools;
+    let leads = 0;
+    let isPoisoned = true;
+    supervisor.pools.send = (uid: string, event: PoolEvent): void => {
+      const isPoison = isPoisoned && uid === pool.uid && event.type === 'LEAD';
+      if (isPoison) leads += 1;
+      send.call(supervisor.pools, uid, isPoison ? Object.assign(Object.create(poison) as PoolEvent, { type: 'LEAD' as const }) : event);
+    };
+    const leadAgain = () => {
+      supervisor.pools.send(pool.uid, { type: 'LEAD', now: world.clock.now() });
+    };
+    return { ...world, other, leadAgain, leads: () => leads, heal: () => { isPoisoned = false; } };
+  };
+
+  it('is made anew five times at most, then shown as broken', async () => {
+    const { supervisor, pool, clock, leadAgain, leads } = await aPoisonedPool();
+    leadAgain();
+    expect([leads(), supervisor.pools.broken]).to.deep.equal([1, []]);
+    clock.advance(3_600_000);
+
+    expect([leads(), supervisor.pools.broken]).to.deep.equal([5, [pool.uid]]);
+  });
+
+  it('has claims from its pool answered with 503, and leaves others alone', async () => {
+    const { claim, leadAgain } = await aPoisonedPool();
+    leadAgain();
+
+    expect(codeOf(await rejection(claim(alice, { poolName: 'default' })))).to.equal('UNAVAILABLE');
+    expect(await claim(alice, { poolName: 'other' })).to.have.property('status', 'Running');
+  });
+
+  it('loses no instance of its pool, and goes on once it throws no more and is made anew by hand', async () => {
+    const { supervisor, pool, clock, leadAgain, heal, claim, pools } = await aPoisonedPool();
+    leadAgain();
+    clock.advance(3_600_000);
+    heal();
+    const written = await pools.update({ ...pools.records.get(pool.uid)!, replicas: 3 }); // it is there
+    expect(supervisor.pools.get(pool.uid)).to.equal(undefined);
+    expect(supervisor.pools.recordOf(pool.uid)?.replicas).to.equal(3);
+    supervisor.pools.rebuild(written);
+
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'it is led');
+    expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
+    expect(supervisor.pools.broken).to.deep.equal([]);
+  });
+
+  it('goes with its pool, and what is left of that goes too', async () => {
+    const { supervisor, pool, pools, clock, leadAgain } = await aPoisonedPool();
+    leadAgain();
+    clock.advance(3_600_000);
+    await pools.remove(pools.records.get(pool.uid)!); // it is there
+
+    await eventually(() => supervisor.size === 1, 'its instances are gone');
+    expect(supervisor.pools.broken).to.deep.equal([]);
+  });
+});
+
+describe('a sandbox whose machine throws at every fact', () => {
+  it('is left alone after five times, while others go on', async () => {
+    const { supervisor, pool, driver, clock, claim } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    const [id] = supervisor.index.list({ phase: 'Idle' }, 0, 1).ids as [string];
+    for (let n = 0; n < 5; n++) {
+      supervisor.send(id, { type: 'FACT', now: clock.now(), get fact(): never { throw new Error('poison'); } });
+      expect(supervisor.sandbox(id)).to.equal(undefined);
+      clock.advance(n < 4 ? 2_000 : 3_600_000);
+      if (n < 4) await eventually(() => supervisor.sandbox(id) !== undefined, 'made anew');
+    }
+    driver.becomeAvailable(id);
+    await driver.settled();
+
+    expect([supervisor.sandbox(id), supervisor.rebuilds.broken]).to.deep.equal([undefined, [id]]);
+    expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
+    expect(await supervisor.rebuild(id)).to.equal('rebuilt');
+    expect(supervisor.sandbox(id)).not.to.equal(undefined);
+    expect(supervisor.rebuilds.broken).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,37 @@
+import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
+import { podPath } from '../../src/k8s/pod-resource.ts';
+import { rewritten, sandboxPath } from '../../src/k8s/sandbox-resource.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
+import type { InstanceFact, InstanceRecord } from '../../src/model/sandbox.ts';
+import { aClaim, anOrder } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+import type { MemoryApi } from './a-memory-api.ts';
+import { testSeals } from '../support/test-seals.ts';
+
+/** A driver over an API server in memory, with one node; `facts`: what it has reported. */
+export const aDriver = async (api: MemoryApi, { terminationGraceSeconds = 0 } = {}) => {
+  if (!api.objects.has('/api/v1/nodes/n1')) api.put('/api/v1/nodes/n1', { metadata: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+  const facts: InstanceFact[] = [];
+  const clock = new TestClock();
+  const driver = new KubernetesSandboxDriver({
+    api: api.server, streams: { gone: () => undefined, stop: async () => undefined } as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
+  });
+  await driver.watch((fact) => { facts.push(fact); });
+  return { driver, clock, facts, last: (id: string) => facts.filter((fact) => fact.id === id).at(-1) };
+};
+
+/** An instance whose Pod runs on the node; claimed unless said otherwise. */
+export const anInstance = async (api: MemoryApi, driver: KubernetesSandboxDriver, { claimed = true } = {}) => {
+  const { record, definition } = anOrder();
+  const containers = definition.containers.map((container) => ({ ...container, image: 'registry.invalid/sandbox:1' }));
+  const born = await driver.launch({ record, definition: { ...definition, containers } }, () => true);
+  const { namespace } = born.poolOwner;
+  const [recordAt, podAt] = [sandboxPath(namespace, born.id), podPath(namespace, podNameOf(born.id))];
+  const pod = api.objects.get(podAt) as { readonly metadata: { readonly uid: string }; readonly spec?: object };
+  api.put(podAt, { ...pod, spec: { ...pod.spec, nodeName: 'n1' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }] } });
+  const uid = api.objects.get(recordAt)?.metadata.uid ?? '';
+  const record2: InstanceRecord = claimed ? { ...born, state: 'claimed', claim: aClaim() } : born;
+  if (claimed) api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid }));
+  return { id: born.id, namespace, recordAt, podAt };
+};

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { birthOf } from '../../src/actors/birth-of.ts';
+import { DefinitionRefused, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import type { Volume } from '../../src/contracts/volumes.ts';
+import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
+import { unavailable } from '../../src/model/refusals.ts';
+import type { InstanceDefinition } from '../../src/model/template.ts';
+import { ALICE, aDefinition, anOrder } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { rejection } from '../support/rejection.ts';
+import { TestClock } from '../support/test-clock.ts';
+import { testSeals } from '../support/test-seals.ts';
+
+interface CreatedPod {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: { readonly imagePullSecrets?: readonly { readonly name: string }[]; readonly volumes?: readonly object[] };
+}
+
+const bound = (claimName: string): Volume =>
+  ({ claimName, displayName: claimName, capacity: '1Gi', accessModes: [], storageClass: '', phase: 'Bound' });
+
+/** What a driver creates for a definition, whoever wrote that. */
+const launchedWith = async (
+  definition: InstanceDefinition,
+  list: () => Promise<readonly Volume[]> = async () => [],
+): Promise<readonly CreatedPod[]> => {
+  const created: { path: string; body: object }[] = [];
+  const client = {
+    create: async (path: string, body: { readonly metadata: object }) => {
+      created.push({ path, body });
+      return { ...body, metadata: { ...body.metadata, uid: `uid-${created.length}`, resourceVersion: '1' } };
+    },
+  };
+  const driver = new KubernetesSandboxDriver({
+    api: { lane: () => client, calm: async () => undefined } as never,
+    streams: {} as never,
+    volumes: { provided: true, list },
+    outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace,
+    clock: new TestClock(),
+    log: quietLog,
+    pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+  });
+  await driver.launch(anOrder(definition), () => true);
+  return created.filter(({ path }) => path.endsWith('/pods')).map(({ body }) => body as CreatedPod);
+};
+
+const runnable = (part: Partial<InstanceDefinition> = {}): InstanceDefinition =>
+  aDefinition({ image: 'registry.invalid/sandbox:1' }, part);
+
+describe('a Pod of a definition that somebody forged', () => {
+  it('is closed to the network by a label that no definition can change', async () => {
+    const [pod] = await launchedWith(runnable());
+    const open = { ...runnable(), network: 'open' } as unknown as InstanceDefinition;
+
+    expect(pod?.metadata.labels).to.include({ 'sandpool.dev/network': 'none' });
+    expect(await rejection(launchedWith(open))).to.be.instanceOf(DefinitionRefused);
+  });
+
+  it('mounts no volume that its namespace does not offer', async () => {
+    const definition = runnable({ volumes: [{ claimName: 'etcd-data', mountPath: '/data' }] });
+
+    const refused = await rejection(launchedWith(definition, async () => [bound('own')]));
+    const [pod] = await launchedWith(definition, async () => [bound('etcd-data')]);
+
+    expect(refused).to.be.instanceOf(DefinitionRefused).and.have.property('message').that.includes('etcd-data');
+    expect(pod?.spec.volumes).to.have.lengthOf(1);
+  });
+
+  it('waits where the volumes can not be listed, and is no failed start', async () => {
+    const definition = runnable({ volumes: [{ claimName: 'own', mountPath: '/data' }] });
+
+    const refused = await rejection(launchedWith(definition, () => Promise.reject(unavailable('away'))));
+
+    expect(refused).to.be.instanceOf(OutcomeUnknown);
+  });
+
+  it('pulls with the passwords of its own pool or env alone', () => {
+    const forged = runnable({ imagePullSecret: 'another-env' });
+    const pool: PoolRecord = {
+      uid: 'own-pool', revision: '1', name: 'p', owner: ALICE, createdAt: 0, replicas: 1, source: {}, labels: {}, annotations: {},
+      updateStrategy: DEFAULT_UPDATE_STRATEGY, definition: forged, updateRevision: 'r', breaker: CLOSED_BREAKER, deleting: false,
+    };
+
+    expect(birthOf(pool, 'id', 0).definition.imagePullSecret).to.equal(true);
+    const member = birthOf({ ...pool, env: { uid: 'own-env', name: 'e' } }, 'id', 0);
+    expect(member.definition.imagePullSecret).to.equal('own-env');
+    expect(birthOf({ ...pool, definition: runnable() }, 'id', 0).definition).to.not.have.property('imagePullSecret');
+  });
+});

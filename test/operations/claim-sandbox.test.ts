@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import type { Admission, ClaimEntry } from '../../src/contracts/coordination.ts';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { rejection } from '../support/rejection.ts';
+
+const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+
+const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
+
+describe('a claim', () => {
+  const filled = async (replicas: number) => {
+    const world = await aSupervisor({ pool: { replicas } });
+    const { supervisor, pool, driver, coordination } = world;
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === replicas, 'filled');
+    const entries: ClaimEntry[] = [];
+    const admit = coordination.admitClaim;
+    /** What happens before an admission. */
+    let before: (entry: ClaimEntry) => Promise<void> = async () => undefined;
+    Object.assign(coordination, {
+      admitClaim: async (entry: ClaimEntry): Promise<Admission> => {
+        entries.push(entry);
+        await before(entry);
+        return await admit(entry);
+      },
+    });
+    const flap = async ({ instance }: ClaimEntry): Promise<void> => {
+      driver.becomeUnavailable(instance);
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.unavailable === 1, 'not ready');
+    };
+    return {
+      ...world,
+      entries,
+      flap,
+      onAdmission: (happens: typeof before) => {
+        before = happens;
+      },
+    };
+  };
+
+  describe('whose instance is not ready for a moment while it asks for its reservation', () => {
+    const flapped = async () => {
+      const world = await filled(1);
+      world.onAdmission(world.flap);
+      const refused = await rejection(world.claim(alice, { poolName: 'default' }));
+      world.onAdmission(async () => undefined);
+      expect(codeOf(refused)).to.equal('POOL_EXHAUSTED');
+      expect(world.driver.calls.filter((call) => call.startsWith('claim'))).to.deep.equal([]);
+      return world;
+    };
+
+    it('leaves it to the next claim', async () => {
+      const { claim, driver, entries, supervisor, pool, coordination } = await flapped();
+      const id = entries[0]?.instance ?? '';
+      driver.becomeAvailable(id);
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'ready again');
+
+      expect(await claim(alice, { poolName: 'default' })).to.have.property('id', id); // and no clock was moved
+      expect((await coordination.used(alice)).sandboxes).to.equal(1);
+    });
+
+    it('does not keep those that come later waiting', async () => {
+      const { claim } = await flapped();
+
+      expect(codeOf(await rejection(claim(alice, { poolName: 'default' })))).to.equal(
+        'POOL_EXHAUSTED',
+      ); // and no clock was moved
+    });
+
+    it('does not keep its pool from being deleted', async () => {
+      const { supervisor, pool, pools } = await flapped();
+      await supervisor.pools.change(pool.uid, (record) => ({
+        ...record,
+        deleting: 'keep-running',
+      }));
+
+      await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'the pool is gone');
+    });
+  });
+
+  describe('under an Idempotency-Key whose instance dies before it is written', () => {
+    it('gets the next one', async () => {
+      const { claim, driver, entries, supervisor, pool, coordination } = await filled(2);
+      driver.startsByItself = false;
+      driver.hold('claim');
+      const claimed = claim(alice, { poolName: 'default', mark: MARK });
+      await eventually(
+        () => driver.calls.some((call) => call.startsWith('claim')),
+        'it is being written',
+      );
+      driver.end(entries[0]?.instance ?? '');
+      await driver.settled();
+      driver.failNext('claim', new OutcomeUnknown());
+      driver.letGo('claim');
+
+      const { id } = await claimed;
+      expect(entries.map(({ instance, from }) => [instance, from])).to.deep.equal([
+        [entries[0]?.instance, undefined],
+        [id, entries[0]?.instance],
+      ]);
+      expect(entries.map(({ request }) => request)).to.deep.equal([MARK, MARK]); // so the entry names the one that is claimed
+      expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+      expect((await coordination.used(alice)).sandboxes).to.equal(1);
+    });
+
+    it('is refused with 503 as long as the write may yet land', async () => {
+      const { claim, driver, entries, supervisor, pool, unsettled, clock } = await filled(2);
+      driver.hold('claim');
+      driver.hold('retire');
+      const claimed = claim(alice, { poolName: 'default', mark: MARK });
+      await eventually(
+        () => driver.calls.some((call) => call.startsWith('claim')),
+        'it is being written',
+      );
+      driver.end(entries[0]?.instance ?? '');
+      await driver.settled();
+      driver.failNext('claim', new OutcomeUnknown());
+      driver.letGo('claim');
+      await eventually(
+        () => driver.calls.some((call) => call.startsWith('retire')),
+        'it is being retired',
+      );
+      clock.advance(5_000);
+
+      expect(codeOf(await rejection(claimed))).to.equal('UNAVAILABLE');
+      expect(entries).to.have.lengthOf(1);
+      expect(unsettled.settled(MARK)).not.to.equal(undefined);
+      driver.letGo('retire');
+      await eventually(() => {
+        clock.advance(100);
+        return unsettled.settled(MARK) === undefined;
+      }, 'it is known');
+      expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
+    });
+  });
+});

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Mirror, type Version } from '../../src/model/mirror.ts';
+import { check } from './check.ts';
+import { MirrorWorld, mirrorSteps } from './mirror-world.ts';
+
+/** Whatever was shown of one object never went back, nor came again after its end. */
+const isInOrder = (world: MirrorWorld): void => {
+  const last = new Map<string, number>();
+  for (const { type, record: { uid, revision } } of world.shown) {
+    const before = last.get(uid) ?? 0;
+    expect(revision, `${type} of ${uid} after it was shown at ${before}`).to.be.at.least(before);
+    expect(before, `${type} of ${uid} after its end`).to.be.lessThan(Number.POSITIVE_INFINITY);
+    last.set(uid, type === 'gone' ? Number.POSITIVE_INFINITY : revision);
+  }
+};
+
+/** What was said to be gone is. */
+const isTrue = (world: MirrorWorld): void => {
+  for (const { type, record: { uid } } of world.shown) if (type === 'gone') expect(world.endOf(uid), `${uid} is said to be gone`).to.not.equal(undefined);
+};
+
+describe('a mirror that hears of a store by a watch, lists, reads and its own writes, in any order', () => {
+  for (const labels of [false, true]) {
+    it(`equals the store at rest, brings nothing dead back, and loses nothing alive${labels ? ', though labels are taken off' : ''}`, () => {
+      check(fc.property(mirrorSteps, (steps) => {
+        const world = new MirrorWorld(labels);
+        for (const step of steps) {
+          world.take(step);
+          isTrue(world);
+        }
+        world.rest();
+        isInOrder(world);
+        isTrue(world);
+        expect(world.mirrored).to.deep.equal(world.standing);
+        expect([...world.mirror.doubted].sort()).to.deep.equal([...world.unwatched].sort());
+        expect([...world.doubts]).to.include.members([...world.unwatched]);
+        expect(world.mirror.size).to.equal(world.standing.size);
+      }), { numRuns: 5_000 });
+    });
+  }
+});
+
+const aVersion = (uid: string, revision: number): Version<string> => ({ key: 'a', uid, revision: String(revision), record: `${uid}@${revision}` });
+const aMirror = () => {
+  const shown: string[] = [];
+  const mirror = new Mirror<string>({ report: ({ type, record }) => { shown.push(`${type} ${record}`); } });
+  for (const _ of mirror.list().complete('10'));
+  return { mirror, shown };
+};
+
+describe('a mirror', () => {
+  it('does not bring back as a ghost what a read saw before the watch told its end', () => {
+    const { mirror, shown } = aMirror();
+    mirror.told(aVersion('u', 11));
+    mirror.advance('11');
+    const found = mirror.read('a');
+    mirror.toldGone(aVersion('u', 12));
+    mirror.advance('12');
+    found(aVersion('u', 11));
+    expect(shown).to.deep.equal(['put u@11', 'gone u@12']);
+  });
+
+  it('does not take for gone what was made while a read was on its way that found nothing', () => {
+    const { mirror } = aMirror();
+    const found = mirror.read('a');
+    mirror.learn(aVersion('u', 11));
+    found(undefined);
+    expect(mirror.get('a')).to.equal('u@11');
+  });
+
+  it('says that the store went back where a read shows an older revision than was known before it', () => {
+    const { mirror } = aMirror();
+    const why: string[] = [];
+    mirror.onWentBack((text) => { why.push(text); });
+    mirror.told(aVersion('u', 11));
+    mirror.read('a')(aVersion('u', 9));
+    expect(why).to.deep.equal(['a went back from revision 11 to 9']);
+  });
+
+  it('takes every object as it stands after the store went back, and what is not there any more for gone', () => {
+    const { mirror, shown } = aMirror();
+    mirror.told(aVersion('u', 11));
+    mirror.told({ ...aVersion('v', 12), key: 'b' });
+    const list = mirror.list({ afresh: true });
+    list.put(aVersion('u', 4));
+    for (const _ of list.complete('6'));
+    expect([mirror.get('a'), mirror.get('b'), mirror.revision]).to.deep.equal(['u@4', undefined, '6']);
+    expect(shown.slice(2)).to.deep.equal(['put u@4', 'gone v@12']);
+  });
+});

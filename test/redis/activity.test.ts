@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import { setTimeout as pause } from 'node:timers/promises';
+import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
+import { eventually } from '../support/eventually.ts';
+import { onRedis } from '../support/on-redis.ts';
+import { advanceRedis } from '../support/redis-clock.ts';
+
+const ID = '0190a000-0000-7000-8000-000000000001';
+
+describe('a sandbox with an idle timeout of a few seconds', () => {
+  const redis = onRedis();
+  const of = { idleTimeoutMs: 3_000, claimedAt: 0 };
+
+  /** The replica that leads, another one, and marks that have been whole for an hour. */
+  const twoReplicas = async () => {
+    const { one: leader, other, stop } = await twoRedisCoordinations(redis().settings);
+    const advance = (ms: number) => advanceRedis([redis().client], ms);
+    await advance(3_600_000);
+    /** What the leader is told. */
+    const activeAt = async (): Promise<number | 'expired'> => {
+      const expiry = await leader.expire(ID, of);
+      return expiry.expired ? 'expired' : expiry.activeAt;
+    };
+    return { leader, other, stop, advance, activeAt };
+  };
+
+  it('does not end while another replica runs a command in it, however long that takes', async () => {
+    const { other, stop, advance, activeAt } = await twoReplicas();
+    expect(await activeAt()).to.equal('expired');
+    other.work(ID, true);
+    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    for (let minute = 0; minute < 5; minute++) {
+      await advance(4_000);
+      expect(await activeAt()).not.to.equal('expired');
+      await advance(40_000);
+      const told = await redis().client.keys('*:working:*');
+      expect(told).to.have.lengthOf(1);
+      const before = await redis().client.pttl(told[0]!); // it has one
+      await eventually(async () => await redis().client.pttl(told[0]!) > before, 'it is told again');
+    }
+    other.work(ID, false);
+    await eventually(async () => (await redis().client.keys('*:working:*')).length === 0, 'it is over');
+    expect(await activeAt()).not.to.equal('expired');
+    await advance(3_000);
+
+    expect(await activeAt()).to.equal('expired');
+    await stop();
+  });
+
+  it('does not end while another replica that stops runs a command in it, and ends after that', async () => {
+    const { other, stop, advance, activeAt } = await twoReplicas();
+    other.work(ID, true);
+    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    await stop();
+
+    expect(await redis().client.keys('*:working:*')).to.deep.equal([]);
+    await advance(0);
+  });
+
+  it('does not end where marks were lost before the work was told again', async () => {
+    const { other, stop, advance, activeAt } = await twoReplicas();
+    other.work(ID, true);
+    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    await redis().client.flushall();
+    expect(await activeAt()).not.to.equal('expired'); // marks begin anew
+    await redis().client.del(...await redis().client.keys('*:working:*'), 'none');
+    await advance(4_000);
+
+    expect(await activeAt()).not.to.equal('expired');
+    await stop();
+  });
+
+  it('does not end while it is used through another replica again and again', async function () {
+    this.timeout(30_000);
+    const { other, stop, activeAt } = await twoReplicas();
+    const seen = new Set<number | 'expired'>();
+    other.touch(ID, of.idleTimeoutMs);
+    await eventually(async () => await activeAt() !== 'expired', 'its use counts');
+    while (seen.size < 4 && !seen.has('expired')) {
+      other.touch(ID, of.idleTimeoutMs);
+      seen.add(await activeAt());
+      await pause(20);
+    }
+
+    expect([...seen]).not.to.include('expired');
+    await stop();
+  });
+});

@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { RedisChannels } from '../../src/redis/channels.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { RedisLink } from '../../src/redis/redis-link.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeRedis } from '../support/fake-redis.ts';
+import { quietLog } from '../support/quiet-log.ts';
+
+describe('channels of a Redis that fails right after it came back', function () {
+  this.timeout(60_000);
+  let redis: FakeRedis;
+  let link: RedisLink;
+  let channels: RedisChannels;
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown): void => { unhandled.push(error); };
+  let mochas: NodeJS.UnhandledRejectionListener[] = [];
+
+  beforeEach(async () => {
+    mochas = process.listeners('unhandledRejection');
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', onUnhandled);
+    unhandled.length = 0;
+    redis = new FakeRedis();
+    await redis.start();
+    const { settings } = redis;
+    link = new RedisLink({ settings, name: 'test', log: quietLog, scripts: [] });
+    channels = new RedisChannels({ link, settings, keys: keysOf(settings.prefix), log: quietLog, others: [] });
+    await Promise.all([link.start(), channels.start()]);
+  });
+  afterEach(async () => {
+    channels.stop();
+    link.stop();
+    await redis.stop();
+    process.off('unhandledRejection', onUnhandled);
+    for (const listener of mochas) process.on('unhandledRejection', listener);
+  });
+
+  const hears = async (keyId: string): Promise<void> => {
+    const heard: string[] = [];
+    const forget = channels.followRevoked((told) => { heard.push(told); });
+    await eventually(() => {
+      channels.tellRevoked(keyId);
+      return heard.includes(keyId);
+    }, 'a revoked key is heard of');
+    forget();
+  };
+
+  it('are subscribed to again where SUBSCRIBE is not answered, and the process goes on', async () => {
+    await hears('before');
+
+    redis.subscribing = 'is not answered';
+    redis.cut();
+    const tried = redis.subscriptions;
+    await eventually(() => redis.subscriptions >= tried + 3, 'it tries again and again', 30_000);
+    redis.subscribing = 'is answered';
+
+    await hears('afterwards');
+    expect(unhandled).to.deep.equal([]);
+  });
+
+  it('say once they are back that something may have been missed', async () => {
+    const missed: boolean[] = [];
+    channels.followRevoked(() => undefined, () => { missed.push(channels.stands); });
+    expect([channels.stands, missed]).to.deep.equal([true, []]);
+
+    redis.subscribing = 'is not answered';
+    redis.cut();
+    await eventually(() => !channels.stands, 'they know that they hear nothing');
+    redis.subscribing = 'is answered';
+
+    await eventually(() => missed.length > 0, 'it is said');
+    expect(missed).to.deep.equal([true]);
+  });
+
+  it('are subscribed to again where the connection ends at each SUBSCRIBE, and the process goes on', async () => {
+    await hears('before');
+
+    redis.subscribing = 'ends the connection';
+    redis.cut();
+    const tried = redis.subscriptions;
+    await eventually(() => redis.subscriptions >= tried + 4, 'it tries again and again', 30_000);
+    redis.subscribing = 'is answered';
+
+    await hears('afterwards');
+    expect(unhandled).to.deep.equal([]);
+  });
+});

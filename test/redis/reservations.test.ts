@@ -1,0 +1,231 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { RecordTurns } from '../../src/actors/record-turns.ts';
+import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
+import type { PoolRecord } from '../../src/model/pool.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { Resizing } from '../../src/operations/reservations.ts';
+import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
+import { aPool } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { limitsOf } from '../support/memory-quotas.ts';
+import { MemoryPools } from '../support/memory-records.ts';
+import { eventually } from '../support/eventually.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { advanceRedis } from '../support/redis-clock.ts';
+import { onRedis } from '../support/on-redis.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+describe('reservations in Redis', () => {
+  const redis = onRedis();
+  let usage: WrittenUsage;
+  let one: Coordination;
+  let other: Coordination;
+  let close: () => Promise<void>;
+
+  beforeEach(async () => {
+    usage = new WrittenUsage();
+    ({ one, other, stop: close } = await twoRedisCoordinations(redis().settings, { usage, rebuildWaitMs: 0 }));
+    await known(() => one.used(ALICE));
+  });
+  afterEach(() => close());
+
+  const admit = (at: Coordination, instance: string, part: { readonly from?: string; readonly attempt?: string; readonly limit?: number } = {}) =>
+    at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, instance, limit: 1, idle: 1, ...part });
+  const used = async (): Promise<number> => (await one.used(ALICE)).sandboxes;
+  const settle = async (amount: number): Promise<void> => {
+    await one.settle(ALICE, 'sandboxes', (await one.unsettled(ALICE, 'sandboxes', 0)).map((part) => ({ ...part, amount })));
+  };
+
+  it('still count what runs after another replica lost its try for it', async () => {
+    await admit(one, 'x');
+    await settle(1);
+
+    expect(await admit(other, 'x')).to.equal('admitted');
+    await other.withdraw(ALICE, 'sandboxes', 'x');
+
+    expect(await used()).to.equal(1);
+    expect(await admit(one, 'y')).to.equal('full');
+  });
+
+  it('still count what was rebuilt after another replica lost its try for it', async () => {
+    await redis().client.flushall();
+    usage.partsOf(ALICE, 'sandboxes').set('x', 1);
+    await known(() => one.used(ALICE));
+
+    await admit(other, 'x');
+    await admit(other, 'y', { from: 'x' });
+
+    expect(await used()).to.equal(1);
+  });
+
+  it('stay where an earlier attempt of the same replica takes its own back late', async () => {
+    await admit(one, 'x', { attempt: 'first' });
+    await admit(one, 'x', { attempt: 'second' });
+
+    await one.withdraw(ALICE, 'sandboxes', 'x', 'first');
+    expect(await one.stillReserved(ALICE, 'sandboxes', 'x', 'first')).to.equal(false);
+    expect(await one.stillReserved(ALICE, 'sandboxes', 'x')).to.equal(true);
+    expect(await used()).to.equal(1);
+
+    await one.withdraw(ALICE, 'sandboxes', 'x', 'second');
+    expect(await used()).to.equal(0);
+  });
+
+  it('of an earlier version count on, and are taken back by their replica alone', async () => {
+    const [key] = await redis().client.keys('*:usage:sandboxes');
+    await redis().client.hset(key ?? '', 'settled', '1|1|', 'reserved', '1|2|replica-1,replica-2', ':total', '2', ':version', '2');
+    await one.withdraw(ALICE, 'sandboxes', 'settled');
+    await one.withdraw(ALICE, 'sandboxes', 'reserved');
+    expect(await used()).to.equal(2);
+
+    await other.withdraw(ALICE, 'sandboxes', 'reserved');
+    expect(await used()).to.equal(1);
+  });
+
+  it('count what a later write says, whoever confirms first', async () => {
+    const replicas = async (): Promise<number> => (await one.used(ALICE)).replicas;
+    await one.reserve(ALICE, 'replicas', { name: 'p', amount: 10, limit: 10, attempt: 'up' });
+    await other.confirm(ALICE, 'replicas', { name: 'p', amount: 3, revision: '10' });
+    expect(await replicas()).to.equal(10); // its write may yet land
+    await one.confirm(ALICE, 'replicas', { name: 'p', amount: 10, revision: '9', attempt: 'up' });
+
+    expect(await replicas()).to.equal(3);
+    expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
+    await one.confirm(ALICE, 'replicas', { name: 'never', amount: 5, revision: '1' });
+    expect(await replicas()).to.equal(3);
+  });
+
+  describe('of pools that two replicas size at a time', () => {
+    const LIMIT = 10;
+
+    /** Two replicas over one store of pools, whose steps come in the order that `schedule` gives them; writes and calls fail as `faults` say. */
+    const aWorld = async (schedule: <T>(work: () => Promise<T>) => Promise<T>, faults: { readonly write: () => string; readonly call: () => boolean }) => {
+      const truth = new MemoryPools();
+      const clock = new TestClock(Date.now());
+      const sizes = { most: 0 };
+      const total = (): number => [...truth.records.values()].reduce((sum, { replicas }) => sum + replicas, 0);
+      const replicaOf = (shared: Coordination) => {
+        const mirror = new Map<string, PoolRecord>();
+        const call = <T>(work: () => Promise<T>): Promise<T> => schedule(async () => {
+          if (faults.call()) throw new Refusal('UNAVAILABLE', 'told to be away');
+          return await work();
+        });
+        const coordination: Coordination = {
+          ...shared, reserve: (...of) => call(() => shared.reserve(...of)), withdraw: (...of) => call(() => shared.withdraw(...of)), confirm: (...of) => call(() => shared.confirm(...of)),
+        };
+        const update = (record: PoolRecord, permitted?: () => boolean): Promise<PoolRecord> => schedule(async () => {
+          const fault = faults.write();
+          if (fault === 'late') throw new LeaseLost();
+          if (fault === 'conflict') throw new RecordConflict();
+          if (fault === 'lost') throw new OutcomeUnknown();
+          const written = await truth.update(record, permitted);
+          sizes.most = Math.max(sizes.most, total());
+          if (fault === 'landed') throw new OutcomeUnknown();
+          return written;
+        });
+        const turns = new RecordTurns<PoolRecord>({
+          current: (uid) => mirror.get(uid),
+          // What is read or written is reported to who mirrors it.
+          records: {
+            update: async (...of) => {
+              const record = await update(...of);
+              mirror.set(record.uid, record);
+              return record;
+            },
+            get: async (key) => {
+              const record = await schedule(() => truth.get(key));
+              if (record) mirror.set(record.uid, record);
+              return record;
+            },
+          },
+        });
+        const resize = async (uid: string, replicas: number): Promise<void> => {
+          const pool = mirror.get(uid);
+          if (!pool) return;
+          const resizing = new Resizing({ coordination, clock, quotaLimits: limitsOf({ replicas: LIMIT }) }, pool);
+          try {
+            const record = await turns.change(uid, async (current) => {
+              const next = { ...current, replicas };
+              await resizing.cover(current, next);
+              return next;
+            }, resizing.permitted);
+            if (record) await resizing.landed(record);
+          } catch (error) {
+            await resizing.failed(error);
+          }
+        };
+        const see = (): void => { mirror.clear(); for (const record of truth.records.values()) mirror.set(record.uid, record); };
+        return { resize, see };
+      };
+      return { truth, sizes, total, replicas: [replicaOf(one), replicaOf(other)] as const };
+    };
+
+    /** As whoever leads does once writes that were under way have landed. */
+    const settleByRecords = async (truth: MemoryPools): Promise<void> => {
+      await advanceRedis([redis().client], UNSETTLED_MS + 1);
+      const clock = new TestClock();
+      const amountOf = (name: string): number => truth.records.get(name)?.replicas ?? 0;
+      const settling = new Settling({
+        quotas: one, clock, log: quietLog, leads: () => true, tenants: () => [ALICE], unmade: async () => undefined,
+        shown: (_tenant, resource) => new Map(resource === 'replicas' ? [...truth.records.values()].map(({ uid, replicas }) => [uid, replicas]) : []),
+        recorded: async (_tenant, _resource, name) => ({ amount: amountOf(name), revision: truth.records.get(name)?.revision ?? '' }),
+      });
+      settling.start();
+      for (let round = 0; round < 2; round += 1) {
+        clock.advance(SETTLE_EVERY_MS);
+        await eventually(() => clock.waiting === 1, 'the round is over');
+      }
+    };
+
+    it('never have more than the quota where a growth and a shrinkage of one pool cross', async () => {
+      const { truth, total, replicas: [a, b] } = await aWorld((work) => work(), { write: () => '', call: () => false });
+      const p = await truth.create(aPool({ name: 'p', replicas: 5 }));
+      const q = await truth.create(aPool({ name: 'q', replicas: 0 }));
+      await one.settle(ALICE, 'replicas', [{ name: p.uid, version: '', amount: 5, revision: p.revision }]);
+      a.see();
+      b.see();
+
+      await Promise.all([a.resize(p.uid, 10), b.resize(p.uid, 0)]); // whichever stands
+      b.see();
+      await b.resize(q.uid, 10);
+
+      expect(total()).to.be.at.most(LIMIT);
+      expect((await one.used(ALICE)).replicas).to.equal(total());
+    });
+
+    it('never have more than the quota, and at rest what counts is what the records say', async function () {
+      this.timeout(60_000);
+      const step = fc.record({ at: fc.nat(1), pool: fc.nat(2), replicas: fc.constantFrom(0, 1, 3, 5, 8, 10), sees: fc.boolean() });
+      const fault = fc.constantFrom('', '', '', '', '', 'late', 'conflict', 'lost', 'landed');
+      await fc.assert(fc.asyncProperty(
+        fc.scheduler(), fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { maxLength: 8 }), fc.infiniteStream(fault), fc.infiniteStream(fc.nat(9)),
+        async (scheduler, rounds, writes, calls) => {
+          await redis().client.flushall();
+          await known(() => one.used(ALICE));
+          const next = <T>(stream: Iterator<T>, otherwise: T): T => { const { value, done } = stream.next(); return done === true ? otherwise : value as T; };
+          const { truth, sizes, replicas } = await aWorld(
+            async (work) => await scheduler.schedule(Promise.resolve()).then(work), { write: () => next(writes, ''), call: () => next(calls, 1) === 0 });
+          const pools = await Promise.all(['p', 'q', 'r'].map((name) => truth.create(aPool({ name, replicas: 0 }))));
+          for (const replica of replicas) replica.see();
+          for (const round of rounds) {
+            const work = round.map(async ({ at, pool, replicas: size, sees }) => {
+              const replica = at === 0 ? replicas[0] : replicas[1];
+              if (sees) replica.see();
+              await replica.resize(pools[pool]?.uid ?? '', size);
+            });
+            await scheduler.waitFor(Promise.all(work));
+          }
+          expect(sizes.most).to.be.at.most(LIMIT);
+          const used = async (): Promise<number> => (await one.used(ALICE)).replicas;
+          const total = [...truth.records.values()].reduce((sum, { replicas: size }) => sum + size, 0);
+          expect(await used()).to.be.at.least(total);
+          await settleByRecords(truth);
+          expect(await used()).to.equal(total);
+          expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
+        }), { numRuns: 150 });
+    });
+  });
+});

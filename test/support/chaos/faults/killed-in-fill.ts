@@ -1,0 +1,39 @@
+import type { Fault } from './fault.ts';
+import type { Mortal } from './killed.ts';
+
+export interface Fill {
+  /** Changes the size of the pool; resolves once that is acknowledged. */
+  resize(): Promise<void>;
+  /** The replica that leads the pool now, by its index. */
+  leader(): Promise<number>;
+  readonly replicas: readonly Mortal[];
+  /** From the change to the kill. */
+  readonly afterMs: number;
+  readonly lastsMs: number;
+}
+
+/** The leader of a pool is killed while it fills it, or empties it. */
+export class KilledInFill implements Fault {
+  readonly kind = 'kill in a fill';
+  readonly victim = 'the leader of the pool that is filled';
+  readonly also: readonly string[];
+  readonly others = 'lead';
+  readonly lastsMs: number;
+  hinders = 0;
+  readonly #fill: Fill;
+
+  constructor(fill: Fill) {
+    [this.#fill, this.lastsMs] = [fill, fill.lastsMs];
+    this.also = fill.replicas.map((_, n) => `replica ${n}`);
+  }
+
+  async begin(): Promise<void> {
+    const { resize, leader, replicas, afterMs } = this.#fill;
+    this.hinders = await leader();
+    await resize();
+    await new Promise((resolve) => { setTimeout(resolve, afterMs); });
+    await replicas[this.hinders]?.kill();
+  }
+
+  async end(): Promise<void> { await this.#fill.replicas[this.hinders]?.restart(); }
+}
