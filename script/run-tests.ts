@@ -1,6 +1,6 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
- * files that are named; with `--nodes` the unit suites on the other Nodes too; with `kubernetes` alone the suites that need a
+ * files that are named; with `--nodes` the suites of what stands on Node's own modules on the other Nodes too; with `kubernetes` alone the suites that need a
  * control plane, which otherwise don't run, and no checks. Two suites run beside each other, unless `--in-turn` is given: one
  * of real daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
  * failure; any other code means that it crashed itself.
@@ -35,8 +35,8 @@ const CHECKS: readonly { readonly name: string; readonly command: readonly strin
   { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
 ];
 
-/** What `--nodes` leaves out: real sandboxes differ little between Nodes, and take long; an image has one Node. */
-const ON_ONE_NODE = new Set(['e2e', 'native', 'deploy']);
+/** The suites that `--nodes` runs on the other Nodes too: those of code that stands on Node's own modules. The rest is the language alone, or takes long. */
+const ON_EVERY_NODE = new Set(['audit', 'cli', 'client', 'embedded', 'http', 'k8s', 'lib', 'process', 'redis', 'tracing']);
 
 /** `node`: the program that runs it; this one unless told. */
 interface Suite { readonly name: string; readonly files: readonly string[]; readonly node?: string }
@@ -80,7 +80,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   for (const major of args.includes('--nodes') ? OTHER_NODES : []) {
     const node = otherNode(major);
     if ('cause' in node) results.push({ passed: 0, failed: [], skipped: [`Node ${major}: ${node.cause}`] });
-    else await runAll(suites.filter(({ name }) => !ON_ONE_NODE.has(name)).map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })));
+    else await runAll(suites.filter(({ name }) => ON_EVERY_NODE.has(name)).map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })));
   }
   rmSync(folder, { recursive: true, force: true });
   return report(results);
