@@ -72,6 +72,28 @@ describe('what the verdict excuses, and what it does not', () => {
     });
   });
 
+  describe('what was asked for right after a store was set back', () => {
+    const setBack = (): MadeUpRun => {
+      const run = new MadeUpRun().at(5).call({ what: 'create-pool', pool: 'p' }, { status: 201 }).pool('p').at(50).idle('a').at(100);
+      run.setBack(run.revision);
+      return run;
+    };
+
+    it('has a pool go that was made long before', () => {
+      const remove = { what: 'delete-pool', pool: 'p' } as const;
+      const deleted = setBack().at(5_000).call(remove, { status: 200 }).pool('p', { deleting: true });
+      expect(promisesBroken(deleted.recordGone('a').at(9_000).poolGone('p'))).to.deep.equal([]);
+      expect(promisesBroken(setBack().at(9_000).recordGone('a').poolGone('p'))).to.deep.equal(['nothing lost']);
+    });
+    it('has its place in line before what is asked for later', () => {
+      const refused = { status: 429, errorCode: 'POOL_EXHAUSTED' } as const;
+      const later = (run: MadeUpRun): MadeUpRun => run.at(12_000).call(claim, refused).at(20_000);
+      const waits = { ...claim, waitSeconds: 10 };
+      expect(promisesBroken(later(setBack().at(5_000).call(waits, undefined, { completed: 14_000 })))).to.deep.equal([]);
+      expect(promisesBroken(later(setBack()))).to.deep.equal(['no false refusal']);
+    });
+  });
+
   describe('envs and pools', () => {
     const env = 'e';
     it('are not lost, nor denied while they are there', () => {

@@ -8,6 +8,8 @@ export interface Case extends Evidence, Lives {
   readonly time: Timeline;
   /** What is and was there, excused or not: to be counted. */
   readonly all: Lives;
+  /** Every call, excused or not: what was asked for may have its effect. */
+  readonly everyCall: readonly Call[];
   /** By sandbox: the calls that were about it, and the claims that it was the answer to. */
   readonly about: ReadonlyMap<string, readonly Call[]>;
   /** By sandbox: when its end was asked for. */
@@ -25,7 +27,6 @@ export const caseOf = (evidence: Evidence): Case => {
   const pools = new Map([...all.pools].filter(([key]) => !isExcused.name('pool', key)));
   const envs = new Map([...all.envs].filter(([key]) => !isExcused.name('env', key)));
   const calls = evidence.calls.filter((call) => !isExcused.call(call));
-  // Also those that are excused: what is asked for is asked for.
   const deletes = new Map<string, Moment[]>();
   for (const { asked, invoked } of evidence.calls) if (asked.what === 'delete') deletes.set(asked.id, [...deletes.get(asked.id) ?? [], invoked]);
   const about = new Map<string, Call[]>();
@@ -36,7 +37,7 @@ export const caseOf = (evidence: Evidence): Case => {
     if (of) of.push(call);
     else about.set(id, [call]);
   }
-  return { ...evidence, calls, instances, pools, envs, all, time, about, deletes, forced: forcedIn(evidence.calls, pools) };
+  return { ...evidence, calls, everyCall: evidence.calls, instances, pools, envs, all, time, about, deletes, forced: forcedIn(evidence.calls, pools) };
 };
 
 const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<string, Moment> => {

@@ -32,11 +32,11 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
 };
 
 /** What other claims got that were under way at the same time: they held it before they had it. */
-const gottenDuring = ({ calls }: Case, call: Call): ReadonlySet<string> => new Set(calls.flatMap((other) =>
+const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> => new Set(everyCall.flatMap((other) =>
   other !== call && other.asked.what === 'claim' && other.invoked <= call.completed && other.completed >= call.invoked && other.answer?.id !== undefined ? [other.answer.id] : []));
 
 /** Of the same pool. */
-const waitersDuring = ({ calls }: Case, call: Call): number => calls.filter((other) =>
+const waitersDuring = ({ everyCall }: Case, call: Call): number => everyCall.filter((other) =>
   other.asked.what === 'claim' && call.asked.what === 'claim' && other !== call && other.asked.pool === call.asked.pool && (other.asked.waitSeconds ?? 0) > 0 &&
   namespaceOf(other) === namespaceOf(call) && other.invoked <= call.completed && mayWaitUntil(other) >= call.invoked).length;
 

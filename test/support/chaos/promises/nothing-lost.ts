@@ -38,7 +38,7 @@ const notDurable = (seen: Case, call: Call): string | undefined => {
   return undefined;
 };
 
-const poolNotDurable = ({ pools, time, calls }: Case, call: Call): string | undefined => {
+const poolNotDurable = ({ pools, time, everyCall }: Case, call: Call): string | undefined => {
   const { asked, user, completed } = call;
   if (asked.what !== 'create-pool' && asked.what !== 'delete-pool') return undefined;
   const { what, pool } = asked;
@@ -46,8 +46,8 @@ const poolNotDurable = ({ pools, time, calls }: Case, call: Call): string | unde
   const done = what === 'create-pool' ? states.find(({ state }) => state) : states.find(({ state }, n) => (n > 0 && !state) || state?.deleting);
   if (!done || time.earliest(done.revision) > completed) return `acknowledged before it was durable: ${said(call)}`;
   if (what === 'delete-pool') return states.at(-1)?.state ? `acknowledged, and it is still there: ${said(call)}` : undefined;
-  const asks = calls.filter((other) => other.asked.what === 'delete-pool' && other.asked.pool === pool && other.user === user);
-  return !states.at(-1)?.state && asks.length === 0 ? `it is gone, and nobody deleted it: ${said(call)}` : undefined;
+  const isAsked = everyCall.some((other) => other.asked.what === 'delete-pool' && other.asked.pool === pool && other.user === user);
+  return !states.at(-1)?.state && !isAsked ? `it is gone, and nobody deleted it: ${said(call)}` : undefined;
 };
 
 interface Standing<S> {
