@@ -3,7 +3,7 @@ import { PortUnreachable } from '../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import type { PodLinks } from './pod-links.ts';
-import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const DATA = 0;
 const FAILURE = 1;
@@ -23,7 +23,8 @@ export const dialInPod = async (links: PodLinks, target: PodTarget, port: number
   signal.throwIfAborted();
   await requireJoinable(links.api, target);
   signal.throwIfAborted();
-  const socket = await links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io').catch((error: unknown) => { throw unjoinable(error); });
+  const opening = links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io');
+  const socket = await enterPod(links.api, target, opening);
   return await new Connection(socket, port).taken(signal);
 };
 

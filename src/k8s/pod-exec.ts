@@ -5,7 +5,7 @@ import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
 import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
-import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const TIMED_OUT = 124;
 /** Longest that a command takes to begin. */
@@ -113,7 +113,8 @@ class Execution {
   }
 
   async #open(command: Omit<Command, 'tty'>): Promise<void> {
-    const socket = await openCommand(this.#links, this.#target, { ...command, tty: false }).catch((error: unknown) => { throw unjoinable(error); });
+    const opening = openCommand(this.#links, this.#target, { ...command, tty: false });
+    const socket = await enterPod(this.#links.api, this.#target, opening);
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({

@@ -5,7 +5,7 @@ import { isAbsent } from './api-errors.ts';
 import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece, type LogPlace } from './log-place.ts';
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
-import { presenceOf, type PodPresence, type PodTarget } from './pod-presence.ts';
+import { NOT_KNOWN_YET, presenceOf, type PodPresence, type PodTarget } from './pod-presence.ts';
 
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
@@ -47,7 +47,7 @@ export class PodLogs {
       return window.tail(placeText(window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place));
     } catch (error) {
       if (error instanceof LogsGone) throw error;
-      if (isAbsent(error, 'pods')) throw gone('there is no such Pod');
+      if (isAbsent(error, 'pods')) throw await this.#absent(target, error);
       throw new NotJoinable(`the sandbox's log can't be read now: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
     }
   }
@@ -106,6 +106,13 @@ export class PodLogs {
       if (lines < tailLines || window.size > MOST_READ) window.truncated = true;
       if (window.size <= MOST_READ || lines === 1) return window;
     }
+  }
+
+  /** What it means that there was no such Pod: as `enterPod`. */
+  async #absent(target: PodTarget, cause: unknown): Promise<Error> {
+    const presence = await this.#presence(target);
+    if (presence?.state === 'gone') return gone(presence.why);
+    return new NotJoinable(`the sandbox's log can't be read now: ${NOT_KNOWN_YET}`, { cause });
   }
 
   /** The place after the lines of that time, with all of them counted. */

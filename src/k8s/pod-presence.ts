@@ -49,6 +49,23 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
   if (state !== 'running') throw new InstanceGone(why);
 };
 
+/**
+ * Opens a way into a Pod. A kubelet that has just started answers 404 for what it has run all the
+ * while, and API servers pass that on as if they had no such Pod: whether it is gone is read off
+ * the Pod. Rejects with InstanceGone or NotJoinable, or with what `way` rejects with.
+ */
+export const enterPod = async <T>(api: ApiClient, target: PodTarget, way: Promise<T>): Promise<T> => {
+  try {
+    return await way;
+  } catch (error) {
+    if (!isAbsent(error, 'pods')) throw unjoinable(error);
+    await requireJoinable(api, target);
+    throw new NotJoinable(NOT_KNOWN_YET, { cause: error });
+  }
+};
+
+export const NOT_KNOWN_YET = 'the node of the sandbox is starting and does not know it yet; try again';
+
 /** What a failed way into a Pod means where nothing was begun in it. */
 export const unjoinable = (error: unknown): unknown => {
   if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });

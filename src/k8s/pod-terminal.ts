@@ -7,7 +7,7 @@ import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
 import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus } from './pod-command.ts';
 import { endTree } from './pod-exec.ts';
 import type { PodLinks } from './pod-links.ts';
-import { requireJoinable, unjoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const BEGIN_MS = 30_000;
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */
@@ -24,9 +24,10 @@ export const attachToPod = async (links: PodLinks, target: PodTarget, { argv, co
   if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
   await requireJoinable(links.api, target);
   const command = { argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv], stdin: true, tty: true };
-  const socket = await openCommand(links, target, command).catch((error: unknown) => {
-    throw error instanceof ApiUnreachable ? new OutcomeUnknown('the API server does not answer', { cause: error }) : unjoinable(error);
+  const opening = openCommand(links, target, command).catch((error: unknown) => {
+    throw error instanceof ApiUnreachable ? new OutcomeUnknown('the API server does not answer', { cause: error }) : error;
   });
+  const socket = await enterPod(links.api, target, opening);
   const terminal = new PodTerminal(links, target, socket);
   await terminal.begin(cols, rows);
   return terminal;

@@ -50,16 +50,36 @@ export interface FakePod {
   readonly streams: PodStreams;
   readonly pod: PodTarget;
   readonly links: FakeLink[];
+  /** What the kubelet answers to every way into the Pod, in place of opening it. */
+  refusal: { readonly status: number; readonly body: string } | undefined;
+  /** Called at each refusal. */
+  refused: () => void;
+  /** The Pod is no more. */
+  isGone: boolean;
   close(): Promise<void>;
 }
 
 /** A Pod that runs, whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
 export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingEveryMs }: { readonly status?: object; readonly pingEveryMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
-  const server = createServer((_request, response) => { json(response, { metadata: { uid: 'u1' }, status: status ?? running }); });
+  const server = createServer((request, response) => {
+    const isLog = request.url?.includes('/log?') === true;
+    if (fake.isGone) json(response, POD_GONE, 404);
+    else if (isLog && fake.refusal) {
+      fake.refused();
+      response.writeHead(fake.refusal.status).end(fake.refusal.body);
+    } else if (isLog) response.end();
+    else json(response, { metadata: { uid: 'u1' }, status: status ?? running });
+  });
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
   const links: FakeLink[] = [];
   server.on('upgrade', (request, socket, head) => {
+    if (fake.refusal) {
+      const { status: code, body } = fake.refusal;
+      fake.refused();
+      socket.end(`HTTP/1.1 ${code} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
+      return;
+    }
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const link = new FakeLink(ws, new URL(request.url ?? '', 'http://fake'), request.headers.authorization);
       links.push(link);
@@ -70,8 +90,8 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
   const access = plainAccess((server.address() as AddressInfo).port, { authorization: () => 'Bearer secret' });
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) });
-  return {
-    streams, links, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+  const fake: FakePod = {
+    streams, links, refusal: undefined, refused: () => undefined, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       await streams.stop();
@@ -80,4 +100,8 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
       await new Promise((resolve) => { server.close(resolve); });
     },
   };
+  return fake;
 };
+
+/** The API server's own word that there is no such Pod, and what it makes of a kubelet's 404. */
+export const POD_GONE = { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message: 'the server could not find the requested resource ( pods p)', details: { name: 'p', kind: 'pods' } };
