@@ -17,6 +17,7 @@ import { DoubtedPods } from './doubted-pods.ts';
 import { Births } from './births.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
+import { imageFaultOf } from './image-reference.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { listPageOf } from './api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
@@ -114,7 +115,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   check(definition: InstanceDefinition): void {
     definition.containers.forEach(({ image }, index) => {
-      if (image === 'host') throw new DefinitionRefused(`spec.containers[${index}].image: a Pod needs the name of a container image; "host" is for the embedded daemon`);
+      const fault = image === 'host' || /^(?:dir|oci):/.test(image) ? `must be the name of a container image; "${image.slice(0, 80)}" is for the embedded daemon` : imageFaultOf(image);
+      if (fault !== undefined) throw new DefinitionRefused(`spec.containers[${index}].image: ${fault}`);
     });
     const [homeless] = placedProbes(definition).homeless;
     if (homeless !== undefined) throw new DefinitionRefused(`spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs one for each container, and each has one already`);

@@ -6,6 +6,7 @@ import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
 import { hostileServiceSuite } from '../contracts/api/hostile-service.ts';
+import { imageNamesSuite } from '../contracts/api/image-names.ts';
 import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
 import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
@@ -40,6 +41,7 @@ describe('the whole API of the embedded daemon', function () {
   });
 
   foreignIdsSuite('one daemon', service);
+  imageNamesSuite('one daemon', service);
   errorTableSuite('one daemon', service);
   operationsInFullSuite('one daemon', service);
   autoscalingSuite('one daemon', service);

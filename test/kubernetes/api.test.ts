@@ -3,6 +3,7 @@ import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
 import { hostileServiceSuite } from '../contracts/api/hostile-service.ts';
+import { imageNamesSuite } from '../contracts/api/image-names.ts';
 import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
 import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
@@ -24,6 +25,7 @@ describe('the whole API of three replicas', function () {
   });
 
   foreignIdsSuite('three replicas', service);
+  imageNamesSuite('three replicas', service);
   errorTableSuite('three replicas', service);
   operationsInFullSuite('three replicas', service);
   autoscalingSuite('three replicas', service);
