@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { noFakeTime } from '../support/chaos/faults/clock-jump.ts';
 import { FAULT_KINDS } from '../support/chaos/fault-plan.ts';
 import { chaosRun } from '../support/chaos/chaos-run.ts';
@@ -17,6 +16,8 @@ const AT_MOST_MS = 10 * 60_000;
 const LONGEST_MS = 7_000;
 /** What takes long to mend is for the long runs. */
 const TOO_LONG = new Set(['kill etcd', 'etcd restored', 'namespace deleted', 'node unready']);
+/** What a run that broke a promise leaves behind, to be looked at: a test's own folder goes with it. */
+const KEPT = fileURLToPath(new URL('../../.data', import.meta.url));
 const KINDS = FAULT_KINDS.filter((kind) => !TOO_LONG.has(kind));
 
 describe('three replicas under load and faults', () => {
@@ -31,9 +32,10 @@ describe('three replicas under load and faults', () => {
     const report = await chaosRun({ seed, claims: CLAIMS, faults: FAULTS, kinds: KINDS, longestMs: LONGEST_MS, atMostMs: AT_MOST_MS });
     const { claims, disturbances, violations } = report;
     if (violations.length > 0) {
-      const folder = mkdtempSync(join(tmpdir(), 'sandpool-chaos-'));
+      const folder = join(KEPT, `chaos-${seed}`);
       await keepEvidence(folder, report);
       console.log(`      what is known of it: ${folder}`);
+      for (const { kind, from, to } of disturbances) console.log(`      ${kind}: ${from.toFixed(0)}-${to.toFixed(0)}`);
     }
 
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
