@@ -3,11 +3,15 @@
  * what is particular comes as arguments, or by standard input, which no API server logs.
  */
 
+/** Names the character encoding that every sandbox has, unless the image or the template named one. */
+const LANG = ': "${LANG:=C.UTF-8}"; export LANG';
+
 /**
  * Prints its process id, reads an order from its input (`execOrder`), runs the command with what is left of the input, and
  * at its end prints the order's token and the exit code to the errors: background processes may hold those open for long.
  */
 export const EXEC_SCRIPT = `echo "$$"
+${LANG}
 exec 3>&2 2>/dev/null
 while IFS= read -r sandpool_kind && IFS= read -r sandpool_more && IFS= read -r sandpool_value; do
   while [ "$sandpool_more" -gt 0 ]; do
@@ -28,8 +32,8 @@ while IFS= read -r sandpool_kind && IFS= read -r sandpool_more && IFS= read -r s
 done
 exit 125`;
 
-/** Prints its process id, and becomes the command that its arguments are. */
-export const TERMINAL_SCRIPT = 'echo "$$"; exec "$@"';
+/** Prints its process id, and becomes the command that its arguments are, in the terminal that clients show. */
+export const TERMINAL_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM; exec "$@"`;
 
 /**
  * Arguments: a process, and the signal that it gets first, or KILL. Ends the process and all that descends from it, or is of

@@ -47,6 +47,8 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: settings.terminationGraceSeconds,
+      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers heeds SIGTERM. Several containers stay apart.
+      ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
       securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
       ...(definition.imagePullSecret ? { imagePullSecrets: [{ name: pullSecretNameOf(definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret) }] } : {}),
       containers: definition.containers.map((container) => containerOf(container, byContainer.get(container.name)?.probe, mounts)),

@@ -5,6 +5,9 @@ import { z } from 'zod';
  * asks the sandbox itself and nobody else.
  */
 
+const ASKED = 'Asks the sandbox\'s loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod\'s own address: ' +
+  'a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.';
+
 const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
 
@@ -30,8 +33,8 @@ const argument = z.string().max(8_192).refine((value) => !value.includes('\0'), 
 
 export const ReadinessProbeSchema = z.strictObject({
   exec: z.strictObject({ command: z.array(argument).min(1).max(64) }).optional(),
-  httpGet: HttpGet.optional(),
-  tcpSocket: z.strictObject({ port: PortReference.optional() }).optional(),
+  httpGet: HttpGet.optional().describe(ASKED),
+  tcpSocket: z.strictObject({ port: PortReference.optional() }).optional().describe(ASKED),
   initialDelaySeconds: z.int().min(0).max(MAX_SECONDS).optional(),
   periodSeconds: z.int().min(1).max(MAX_SECONDS).optional(),
   timeoutSeconds: z.int().min(1).max(300).optional(),

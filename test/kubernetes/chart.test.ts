@@ -85,6 +85,14 @@ describe('the chart', () => {
     expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
   });
 
+  it('has a template with a web server that a kubelet\'s probe reaches at the Pod\'s address', () => {
+    const web = renderChart().find(({ kind, metadata }) => kind === 'SandboxTemplate' && metadata.name === 'web');
+    const { containers, endpoints } = (web?.['spec'] ?? {}) as { containers?: readonly { command: readonly string[] }[]; endpoints?: readonly object[] };
+
+    expect(containers?.[0]?.command.at(-1)).to.contain('all=0.0.0.0; if [ -e /proc/net/if_inet6 ]; then all=::; fi; exec python3').and.to.not.contain('127.0.0.1');
+    expect(endpoints).to.deep.equal([{ name: 'web', port: 'http', readinessProbe: { httpGet: { path: '/' }, periodSeconds: 2 } }]);
+  });
+
   it('makes no Secret where one is given', () => {
     expect(renderChart({ values: EVERYTHING }).filter(({ kind }) => kind === 'Secret')).to.deep.equal([]);
   });

@@ -1350,6 +1350,9 @@ export interface CreatePoolBody {
            */
           command: string[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         httpGet?: {
           path?: string;
           port?: number | string;
@@ -1362,6 +1365,9 @@ export interface CreatePoolBody {
             value: string;
           }[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         tcpSocket?: {
           port?: number | string;
         };
@@ -1391,6 +1397,9 @@ export interface CreatePoolBody {
            */
           command: string[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         httpGet?: {
           path?: string;
           port?: number | string;
@@ -1403,6 +1412,9 @@ export interface CreatePoolBody {
             value: string;
           }[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         tcpSocket?: {
           port?: number | string;
         };
@@ -1673,6 +1685,9 @@ export interface Pool {
              */
             command: string[];
           };
+          /**
+           * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+           */
           httpGet?: {
             path?: string;
             port?: number | string;
@@ -1685,6 +1700,9 @@ export interface Pool {
               value: string;
             }[];
           };
+          /**
+           * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+           */
           tcpSocket?: {
             port?: number | string;
           };
@@ -1714,6 +1732,9 @@ export interface Pool {
              */
             command: string[];
           };
+          /**
+           * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+           */
           httpGet?: {
             path?: string;
             port?: number | string;
@@ -1726,6 +1747,9 @@ export interface Pool {
               value: string;
             }[];
           };
+          /**
+           * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+           */
           tcpSocket?: {
             port?: number | string;
           };
@@ -1959,6 +1983,9 @@ export interface UpdatePoolBody {
            */
           command: string[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         httpGet?: {
           path?: string;
           port?: number | string;
@@ -1971,6 +1998,9 @@ export interface UpdatePoolBody {
             value: string;
           }[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         tcpSocket?: {
           port?: number | string;
         };
@@ -2000,6 +2030,9 @@ export interface UpdatePoolBody {
            */
           command: string[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         httpGet?: {
           path?: string;
           port?: number | string;
@@ -2012,6 +2045,9 @@ export interface UpdatePoolBody {
             value: string;
           }[];
         };
+        /**
+         * Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.
+         */
         tcpSocket?: {
           port?: number | string;
         };
