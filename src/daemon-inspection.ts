@@ -7,7 +7,7 @@ import type { Assembly } from './assembly.ts';
 import type { EnvParts } from './daemon-envs.ts';
 
 export interface InspectionParts {
-  readonly parts: Pick<Assembly, 'driver' | 'records'>;
+  readonly parts: Pick<Assembly, 'driver'> & { readonly records: Pick<Assembly['records'], 'pools' | 'envs'> };
   readonly supervisor: Supervisor;
   readonly envs: Pick<EnvParts, 'mirror' | 'members' | 'groups'>;
 }

@@ -34,6 +34,8 @@ export interface ActorTrailsDeps<E> {
   readonly mostKept?: number;
 }
 
+interface Standing { readonly state: string; readonly since: number; readonly moves: number; readonly group: string }
+
 /** Where a page ended. */
 export interface TrailsCursor { readonly group: string; readonly state: string; readonly entry: OrderedEntry | undefined }
 
@@ -119,10 +121,10 @@ export class ActorTrails<E extends { readonly type: string }> {
     for (const report of this.#followers.get(key) ?? []) report(undefined);
   }
 
-  /** Where it stands, since when, which is 0 where that is forgotten, and after how many moves. */
-  standing(key: string): { readonly state: string; readonly since: number; readonly moves: number } | undefined {
+  /** Where it stands, since when, which is 0 where that is forgotten, after how many moves, and in which group. */
+  standing(key: string): Standing | undefined {
     const trail = this.#trails.get(key);
-    return trail && { state: trail.state, since: trail.moments.at(-2) ?? 0, moves: trail.made };
+    return trail && { state: trail.state, since: trail.moments.at(-2) ?? 0, moves: trail.made, group: trail.group };
   }
 
   /** The last transitions of one, the oldest first. */

@@ -62,7 +62,7 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** Hosts one actor for each autoscaling group of each env; carries out what it asks for. */
 export class GroupHost {
-  readonly trails: ActorTrails<GroupEvent | { readonly type: 'FOUND' }>;
+  readonly trails: ActorTrails<GroupEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: GroupHostDeps;
   /** By env, by name. */
   readonly #actors = new Map<string, Map<string, Actor<typeof autoscalingGroupMachine>>>();
@@ -76,8 +76,8 @@ export class GroupHost {
   constructor(deps: GroupHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.#rebuilds = new Rebuilds({ ...deps, entity: 'autoscaling-group', outbox: this.#outbox, measures: deps.measures });
     this.trails = new ActorTrails({ kind: 'group', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : '') });
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'autoscaling-group', outbox: this.#outbox, measures: deps.measures, trails: this.trails });
     this.#deadlines = new Deadlines(deps.clock, (key) => {
       const at = key.indexOf('/');
       this.#due(key.slice(0, at), key.slice(at + 1));
@@ -130,7 +130,7 @@ export class GroupHost {
 
   pendingOf(envUid: string, name: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`${envUid}/${name}`); }
 
-  /** Makes the group's actor anew from its env's record. */
+  /** Makes the group's actor anew from its env's record, also one that is broken. */
   rebuild(envUid: string, name: string): void {
     this.#forget(envUid, name);
     this.#rebuilds.forget(`${envUid}/${name}`);
@@ -149,6 +149,7 @@ export class GroupHost {
 
   /** Those whose actors threw again and again, as `{env uid}/{name}`. */
   get broken(): readonly string[] { return this.#rebuilds.broken; }
+  isBroken(envUid: string, name: string): boolean { return this.#rebuilds.isBroken(`${envUid}/${name}`); }
 
   stop(): void {
     this.#deadlines.stop();
@@ -247,7 +248,7 @@ export class GroupHost {
     const { status, value, context, error } = actor.getSnapshot();
     if (status === 'error') {
       this.#forget(uid, name);
-      this.#rebuilds.threw(`${uid}/${name}`, error, () => { this.#hostAgain(uid, name); });
+      this.#rebuilds.threw(`${uid}/${name}`, error, { group: uid, make: () => { this.#hostAgain(uid, name); } });
       return;
     }
     this.#deps.measures?.moved('group', pathOf(valueBefore), pathOf(value));

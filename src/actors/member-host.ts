@@ -64,7 +64,7 @@ const MOST_GONE = 1_000;
 
 /** Hosts one actor for each member of each env, also for a pool that names an env which does not list it. */
 export class MemberHost {
-  readonly trails: ActorTrails<MemberEvent | { readonly type: 'FOUND' }>;
+  readonly trails: ActorTrails<MemberEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: MemberHostDeps;
   /** By env, by name. */
   readonly #actors = new Map<string, Map<string, Actor<typeof envMemberMachine>>>();
@@ -80,8 +80,8 @@ export class MemberHost {
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.#rebuilds = new Rebuilds({ ...deps, entity: 'env-member', outbox: this.#outbox, measures: deps.measures });
     this.trails = new ActorTrails({ kind: 'member', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : '') });
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'env-member', outbox: this.#outbox, measures: deps.measures, trails: this.trails });
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const at = key.indexOf('/');
       if (at < 0) this.#endEnv(key);
@@ -142,7 +142,7 @@ export class MemberHost {
 
   pendingOf(envUid: string, name: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`${envUid}/${name}`); }
 
-  /** Makes the member's actor anew from what is known of env and pool. */
+  /** Makes the member's actor anew from what is known of env and pool, also one that is broken. */
   rebuild(envUid: string, name: string): void {
     this.#actors.get(envUid)?.get(name)?.stop();
     this.#actors.get(envUid)?.delete(name);
@@ -173,6 +173,7 @@ export class MemberHost {
 
   /** Those whose actors threw again and again, as `{env uid}/{name}`. */
   get broken(): readonly string[] { return this.#rebuilds.broken; }
+  isBroken(envUid: string, name: string): boolean { return this.#rebuilds.isBroken(`${envUid}/${name}`); }
 
   stop(): void {
     this.#deadlines.stop();
@@ -184,7 +185,9 @@ export class MemberHost {
   }
 
   #namesOf(envUid: string, env: EnvRecord | undefined): readonly string[] {
-    return [...new Set([...env?.members.map(({ name }) => name) ?? [], ...this.#pools.get(envUid)?.keys() ?? [], ...this.#actors.get(envUid)?.keys() ?? []])];
+    const broken = this.broken.flatMap((key) => (key.startsWith(`${envUid}/`) ? [key.slice(envUid.length + 1)] : []));
+    const named = env?.members.map(({ name }) => name) ?? [];
+    return [...new Set([...named, ...this.#pools.get(envUid)?.keys() ?? [], ...this.#actors.get(envUid)?.keys() ?? [], ...broken])];
   }
 
   #look(envUid: string, name: string): void {
@@ -238,7 +241,7 @@ export class MemberHost {
       if (actors.size === 0) this.#actors.delete(envUid);
       this.#saturated.delete(key);
       this.trails.ended(key);
-      if (status === 'error') this.#rebuilds.threw(key, error, () => { this.#look(envUid, name); });
+      if (status === 'error') this.#rebuilds.threw(key, error, { group: envUid, make: () => { this.#look(envUid, name); } });
       else this.#rebuilds.forget(key);
     }
     this.#outbox.drain();

@@ -24,7 +24,7 @@ import type { PoolHostDeps } from './pool-host-deps.ts';
 /** The pools' half of the supervisor: their actors, their index, and what their intents do. */
 export class PoolHost {
   readonly index = new OwnedIndex();
-  readonly trails: ActorTrails<PoolEvent | { readonly type: 'FOUND' }>;
+  readonly trails: ActorTrails<PoolEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: PoolHostDeps;
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
   readonly #tally = new PoolTally();
@@ -40,7 +40,7 @@ export class PoolHost {
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
     this.trails = new ActorTrails({ kind: 'pool', clock: deps.clock, log: deps.log, causeOf: () => '' });
-    this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool' });
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool', trails: this.trails });
     this.#retirements = new PoolRetirements({ ...deps, contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
     this.#turns = new RecordTurns({ records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record });
@@ -82,12 +82,14 @@ export class PoolHost {
 
   /** The pools whose actors threw again and again, by uid. */
   get broken(): readonly string[] { return this.#rebuilds.broken; }
+  isBroken(uid: string): boolean { return this.#rebuilds.isBroken(uid); }
   /** The record of a pool, whether it has an actor or not. */
   recordOf(uid: string): PoolRecord | undefined { return this.get(uid)?.record ?? this.#unhosted.get(uid); }
 
-  /** Whether there is such a pool, and it has no actor now. */
-  isUnhosted(namespace: string, name: string): boolean {
-    return [...this.#unhosted.values()].some((record) => record.name === name && record.owner.namespace === namespace);
+  /** The pool of that name if there is one, and it has no actor now. */
+  unhosted(namespace: string, name: string): PoolRecord | undefined {
+    const isIt = ({ owner, ...record }: PoolRecord): boolean => record.name === name && owner.namespace === namespace;
+    return [...this.#unhosted.values()].find(isIt);
   }
 
   stop(): void { this.#rebuilds.stop(); }
@@ -223,7 +225,7 @@ export class PoolHost {
     if (snapshot.status === 'error') {
       this.#drop(before.record);
       this.#unhosted.set(uid, before.record);
-      this.#rebuilds.threw(uid, snapshot.error, () => { this.#hostAgain(uid); });
+      this.#rebuilds.threw(uid, snapshot.error, { group: '', make: () => { this.#hostAgain(uid); } });
       return;
     }
     this.#trace(actor, event);

@@ -1,6 +1,8 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import { BROKEN } from '../model/inspection.ts';
 import type { ActorMeasures } from './actor-measures.ts';
+import type { ActorTrails } from './actor-trails.ts';
 import type { Outbox } from './outbox.ts';
 
 /** Throws in a row after which an entity is broken. */
@@ -17,6 +19,16 @@ export interface RebuildsDeps {
   readonly log: Log;
   readonly outbox: Outbox;
   readonly measures: ActorMeasures | undefined;
+  /** Where the broken ones are shown among the others. */
+  readonly trails: Pick<ActorTrails<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
+}
+
+/** How an actor is made anew. */
+export interface Remaking {
+  /** It is listed by it: a sandbox's is its pool's uid. */
+  readonly group: string;
+  /** Called when it is time; where that rejects, again after a longer pause. */
+  readonly make: () => void | Promise<void>;
 }
 
 /** `waits`: there is no actor. `broken`: nor will there be one, unless somebody asks for it. */
@@ -31,7 +43,7 @@ interface Dead {
 /**
  * Has actors that threw made anew, for all hosts alike. An actor that threw is dead for good. Its
  * successor is made through the outbox after a pause, which doubles. After five throws in a row the
- * entity is broken: it is left alone, so that one poisoned record takes down nobody.
+ * entity is broken: it is left alone, and shown so, that one poisoned record takes down nobody.
  */
 export class Rebuilds {
   readonly #deps: RebuildsDeps;
@@ -52,15 +64,19 @@ export class Rebuilds {
     return [...this.#dead].flatMap(([key, { state }]) => (state === 'broken' ? [key] : []));
   }
 
+  isBroken(key: string): boolean {
+    return this.#dead.get(key)?.state === 'broken';
+  }
+
   /** Whether the entity's actor threw, and no other has been made yet. Nobody else is to make one. */
   has(key: string): boolean {
     const dead = this.#dead.get(key);
     return dead !== undefined && dead.state !== 'made';
   }
 
-  /** Has `make` called when it is time; where that rejects, again after a longer pause. */
-  threw(key: string, error: unknown, make: () => void | Promise<void>): void {
-    const { clock, log, measures, entity } = this.#deps;
+  /** An actor threw, and its host has dropped it. */
+  threw(key: string, error: unknown, { group, make }: Remaking): void {
+    const { clock, log, measures, entity, trails } = this.#deps;
     const now = clock.now();
     this.#prune(now);
     this.#count += 1;
@@ -74,12 +90,15 @@ export class Rebuilds {
     this.#dead.set(key, dead);
     const what = isBroken ? 'threw again and again; left alone' : 'threw; made anew soon';
     log.error({ entity, key, throws, error: String(error) }, `actor ${what}`);
-    if (!isBroken) this.#makeLater(key, dead, make);
+    if (isBroken) trails.moved(key, BROKEN, { event: { type: 'THREW' }, group, born: 0 });
+    else this.#makeLater(key, dead, make);
   }
 
   /** It is no more, or was made by somebody who asked for it: its throws do not count. */
   forget(key: string): void {
-    this.#dead.get(key)?.cancel();
+    const dead = this.#dead.get(key);
+    dead?.cancel();
+    if (dead?.state === 'broken') this.#deps.trails.ended(key);
     this.#dead.delete(key);
   }
 

@@ -1,7 +1,7 @@
 import type { SandboxEvent } from '../machines/sandbox-events.ts';
 
-/** What moves a sandbox: an event, that it was ordered, or that it was found. */
-export type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' };
+/** What moves a sandbox: an event, that it was ordered, that it was found, or that its machine threw. */
+export type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
 
 /** What brought it, in a few words of which there are few: never an id, a time, or anybody's text. */
 export const sandboxCauseOf = (event: SandboxHappened): string => {

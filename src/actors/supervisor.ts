@@ -63,8 +63,8 @@ export class Supervisor {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
     this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
-    this.rebuilds = new Rebuilds({ ...deps, entity: 'sandbox', outbox: this.#outbox, measures: this.#measures });
     this.trails = new ActorTrails({ kind: 'sandbox', clock: deps.clock, log: deps.log, causeOf: sandboxCauseOf });
+    this.rebuilds = new Rebuilds({ ...deps, entity: 'sandbox', outbox: this.#outbox, measures: this.#measures, trails: this.trails });
     this.#truth = new SandboxTruth({ ...deps, shown: (id) => this.sandbox(id), learn: (fact) => { this.#learn(fact); } });
     this.#waiters = new Waiters(deps.clock);
     const own = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
@@ -289,10 +289,7 @@ export class Supervisor {
 
   #changed(id: string, actor: SandboxActor, cause: { readonly event: SandboxHappened; readonly before: string; readonly ordered: boolean }): void {
     const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'error') {
-      this.#rebuild(id, snapshot.error);
-      return;
-    }
+    if (snapshot.status === 'error') return this.#rebuild(id, actor);
     const { context, state, status, path } = shown(actor);
     const record = recordIn(context);
     this.#measures.moved('sandbox', cause.before, state);
@@ -327,17 +324,19 @@ export class Supervisor {
   }
 
   /** An actor that threw is dead for good: its successor is made from what the driver sees. */
-  #rebuild(id: string, error: unknown): void {
+  #rebuild(id: string, actor: SandboxActor): void {
+    const { error, context } = actor.getSnapshot();
     this.#sandboxes.delete(id);
     this.trails.ended(id);
     this.#deadlines.arm(`s${id}`, undefined);
     const earlier = this.index.remove(id);
     this.#endings.moved(earlier?.poolUid ?? '', id, '');
     if (earlier) this.pools.moved({ poolUid: earlier.poolUid, revision: earlier.updateRevision, from: countedAs(earlier), to: undefined }, false);
-    this.rebuilds.threw(id, error, async () => {
+    const make = async (): Promise<void> => {
       if (this.pendingOf(id).length > 0) throw new Error('an answer is awaited that the new one would not know');
       this.#learn(await this.#deps.driver.read(id));
-    });
+    };
+    this.rebuilds.threw(id, error, { group: context.poolUid, make });
     this.#waiters.changed(id);
   }
 

@@ -2,6 +2,9 @@
 export const ACTOR_KINDS = ['sandbox', 'pool', 'member', 'group'] as const;
 export type ActorKind = (typeof ACTOR_KINDS)[number];
 
+/** The state in which what has no actor is shown, because its machine threw again and again. */
+export const BROKEN = 'broken';
+
 /** Plain JSON, for people to read. */
 export type Shown = string | number | boolean | null | readonly Shown[] | { readonly [field: string]: Shown };
 export type ShownFields = { readonly [field: string]: Shown };

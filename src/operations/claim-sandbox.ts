@@ -147,7 +147,7 @@ const claimablePool = async (supervisor: Supervisor, caller: Caller, name: strin
   if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined) await supervisor.pools.lookUp(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
-  if (!pool && supervisor.pools.isUnhosted(caller.namespace, name)) throw unavailable('the pool can not be used now; try again');
+  if (!pool && supervisor.pools.unhosted(caller.namespace, name)) throw unavailable('the pool can not be used now; try again');
   if (!pool) throw supervisor.pools.index.existsAnywhere(name) ? poolNotOwned() : poolToClaimNotFound(poolsOf(supervisor, caller));
   if (!sameTenant(pool.record.owner, caller)) throw poolNotOwned();
   if (pool.record.deleting !== false) throw poolBeingDeleted();

@@ -14,7 +14,7 @@ export interface ListActorsDeps {
 /** A page of actors (operation `GET /debug/actors`): read off ordered indexes from where the last one ended, however many there are. */
 export const listActors = ({ kinds, supervisor, replica }: ListActorsDeps): DebugOperations['listActors'] => (caller, request) => {
   const poolUid = request.pool === undefined ? undefined : kinds.pool.keyOf(request.pool, caller.namespace);
-  if (request.pool !== undefined && (poolUid === undefined || !supervisor.pools.get(poolUid))) throw poolNotFound();
+  if (request.pool !== undefined && (poolUid === undefined || !supervisor.pools.recordOf(poolUid))) throw poolNotFound();
   const items: ActorSummary[] = [];
   const wanted = ACTOR_KINDS.filter((kind) => request.kind === undefined || kind === request.kind);
   for (const kind of wanted.slice(Math.max(0, request.after ? wanted.indexOf(request.after.kind) : 0))) {

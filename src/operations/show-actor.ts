@@ -2,7 +2,7 @@ import type { InspectedKinds } from '../actors/inspection/inspected-actors.ts';
 import { differences } from '../actors/inspection/shown-fields.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Coordination } from '../contracts/coordination.ts';
-import type { ShownFields } from '../model/inspection.ts';
+import { BROKEN, type ShownFields } from '../model/inspection.ts';
 import { actorNotFound, rebuildTooEarly, unavailable } from '../model/refusals.ts';
 import { shardOf } from '../model/shards.ts';
 import type { ActorName, ActorView } from './debug-operations.ts';
@@ -29,6 +29,7 @@ export const showActor = async (deps: ShowActorDeps, { kind, key }: KeyedActor):
   const lease = coordination.lease(shard);
   const leader = lease ? replica : coordination.holders().get(shard);
   const now = clock.now();
+  const isCompared = unread === undefined && actor.state !== BROKEN;
   const { kind: _, shardKey: __, record, deadlines, ...rest } = actor;
   return {
     kind, ...rest,
@@ -36,7 +37,7 @@ export const showActor = async (deps: ShowActorDeps, { kind, key }: KeyedActor):
     deadlines: deadlines.map(({ what, at }) => ({ what, at, inMs: at - now })),
     transitions: actors.trails.transitions(key),
     pending: actors.pendingOf(key),
-    record: { known: record, ...(stored ? { stored } : {}), ...(unread === undefined ? {} : { unread }), differs: unread === undefined ? differences(record, stored ?? {}) : [] },
+    record: { known: record, ...(stored ? { stored } : {}), ...(unread === undefined ? {} : { unread }), differs: isCompared ? differences(record, stored ?? {}) : [] },
     seenBy: { replica },
   };
 };

@@ -29,7 +29,7 @@ describe('the trails of actors', () => {
       { number: 1, at: 1_000, event: 'FOUND', cause: '', from: '', to: 'idle', stoodMs: 0 },
       { number: 2, at: 1_010, event: 'CLAIM', cause: 'a request', from: 'idle', to: 'running', stoodMs: 10 },
     ]);
-    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 1_010, moves: 2 });
+    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 1_010, moves: 2, group: 'g' });
   });
 
   it('do not note an event that leaves an actor where it stood', () => {
@@ -57,7 +57,7 @@ describe('the trails of actors', () => {
     }
 
     expect(['a', 'b', 'c'].map((key) => trails.transitions(key).length)).to.deep.equal([0, 2, 2]);
-    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 0, moves: 2 });
+    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 0, moves: 2, group: 'g' });
     expect(trails.page({ limit: 10 }).keys).to.deep.equal(['a', 'b', 'c']);
   });
 

@@ -4,6 +4,7 @@ import type { EnvMirror } from '../env-mirror.ts';
 import { wordsOf, type GroupHost } from '../group-host.ts';
 import type { MemberHost } from '../member-host.ts';
 import type { PoolHost } from '../pool-host.ts';
+import { inspectBroken } from './inspect-broken.ts';
 import { inspectGroup, shownGroup } from './inspect-group.ts';
 import { inspectMember, shownMember } from './inspect-member.ts';
 import type { InspectedActors } from './inspected-actors.ts';
@@ -18,12 +19,14 @@ export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { rea
   trails: members.trails,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
-    const pool = deps.pools.get(poolUid)?.record;
+    const pool = deps.pools.recordOf(poolUid);
     return { keys: pool?.env ? [`${pool.env.uid}/${pool.name}`] : [] };
   },
   inspect: (key) => {
     const view = members.whole(...partsOf(key));
-    return view && inspectMember(key, view, members.trails.standing(key)?.since ?? 0);
+    const since = members.trails.standing(key)?.since ?? 0;
+    if (view) return inspectMember(key, view, since);
+    return members.isBroken(...partsOf(key)) ? inspectBroken(named(deps, 'member', key), since) : undefined;
   },
   durable: async (key) => {
     const member = (await recorded(deps, key))?.members.find(({ name }) => name === partsOf(key)[1]);
@@ -32,7 +35,7 @@ export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { rea
   pendingOf: (key) => members.pendingOf(...partsOf(key)),
   rebuild: async (key) => {
     if (members.pendingOf(...partsOf(key)).length > 0) return 'busy';
-    if (!members.whole(...partsOf(key))) return 'unknown';
+    if (!members.whole(...partsOf(key)) && !members.isBroken(...partsOf(key))) return 'unknown';
     members.rebuild(...partsOf(key));
     return 'rebuilt';
   },
@@ -42,14 +45,16 @@ export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { reado
   trails: groups.trails,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
-    const pool = deps.pools.get(poolUid)?.record;
+    const pool = deps.pools.recordOf(poolUid);
     const group = pool?.env && deps.envs.get(pool.env.uid)?.members.find(({ name }) => name === pool.name)?.config.scalingGroup;
     return { keys: pool?.env && group !== undefined ? [`${pool.env.uid}/${group}`] : [] };
   },
   inspect: (key) => {
     const [envUid, name] = partsOf(key);
     const view = groups.whole(envUid, name);
-    return view && inspectGroup(key, { view, env: deps.envs.get(envUid), since: groups.trails.standing(key)?.since ?? 0 });
+    const since = groups.trails.standing(key)?.since ?? 0;
+    if (view) return inspectGroup(key, { view, env: deps.envs.get(envUid), since });
+    return groups.isBroken(envUid, name) ? inspectBroken(named(deps, 'group', key), since) : undefined;
   },
   durable: async (key) => {
     const env = await recorded(deps, key);
@@ -59,7 +64,7 @@ export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { reado
   pendingOf: (key) => groups.pendingOf(...partsOf(key)),
   rebuild: async (key) => {
     if (groups.pendingOf(...partsOf(key)).length > 0) return 'busy';
-    if (!groups.whole(...partsOf(key))) return 'unknown';
+    if (!groups.whole(...partsOf(key)) && !groups.isBroken(...partsOf(key))) return 'unknown';
     groups.rebuild(...partsOf(key));
     return 'rebuilt';
   },
@@ -68,6 +73,12 @@ export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { reado
 const partsOf = (key: string): readonly [envUid: string, name: string] => {
   const at = key.indexOf('/');
   return [key.slice(0, at), key.slice(at + 1)];
+};
+
+const named = ({ envs }: InspectedEnvsDeps, kind: 'member' | 'group', key: string) => {
+  const [envUid, name] = partsOf(key);
+  const env = envs.get(envUid);
+  return { kind, key, name: env ? `${env.owner.namespace}/${env.name}/${name}` : key, shardKey: envUid };
 };
 
 /** `{envUid}/{name}`, `{env}/{name}` or `{namespace}/{env}/{name}`. */

@@ -2,6 +2,7 @@ import type { Records } from '../../contracts/record-store.ts';
 import type { PoolRecord } from '../../model/pool.ts';
 import type { PendingIntent } from '../../model/inspection.ts';
 import type { PoolHost } from '../pool-host.ts';
+import { inspectBroken } from './inspect-broken.ts';
 import { inspectPool, shownPool } from './inspect-pool.ts';
 import type { InspectedActors } from './inspected-actors.ts';
 
@@ -19,11 +20,19 @@ export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps
   };
   return {
     trails: pools.trails,
-    keyOf: (text, namespace) => (pools.recordOf(text) ? text : pools.index.uidOf(...named(text, namespace))),
+    keyOf: (text, namespace) => {
+      if (pools.recordOf(text)) return text;
+      const name = named(text, namespace);
+      return pools.index.uidOf(...name) ?? pools.unhosted(...name)?.uid;
+    },
     ofPool: (poolUid) => ({ keys: [poolUid] }),
     inspect: (uid) => {
       const whole = pools.whole(uid);
-      return whole && inspectPool(whole, pools.trails.standing(uid)?.since ?? 0);
+      const since = pools.trails.standing(uid)?.since ?? 0;
+      if (whole) return inspectPool(whole, since);
+      const record = pools.isBroken(uid) ? pools.recordOf(uid) : undefined;
+      const name = record && `${record.owner.namespace}/${record.name}`;
+      return name === undefined ? undefined : inspectBroken({ kind: 'pool', key: uid, name, shardKey: uid }, since);
     },
     durable: async (uid) => {
       const record = await recorded(uid);

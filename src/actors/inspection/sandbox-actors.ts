@@ -1,6 +1,7 @@
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { idOfPodName, isInstanceId } from '../../model/identifiers.ts';
 import type { Supervisor } from '../supervisor.ts';
+import { inspectBroken } from './inspect-broken.ts';
 import { inspectSandbox, shownInstance } from './inspect-sandbox.ts';
 import type { InspectedActors } from './inspected-actors.ts';
 
@@ -10,7 +11,10 @@ export const inspectedSandboxes = ({ supervisor, driver }: { readonly supervisor
   ofPool: (poolUid) => ({ group: poolUid }),
   inspect: (id) => {
     const snapshot = supervisor.sandbox(id);
-    return snapshot && inspectSandbox(snapshot, supervisor.trails.standing(id)?.since ?? 0);
+    const { since = 0, group: shardKey = '' } = supervisor.trails.standing(id) ?? {};
+    if (snapshot) return inspectSandbox(snapshot, since);
+    const named = { kind: 'sandbox', key: id, name: `sb-${id}`, shardKey } as const;
+    return supervisor.rebuilds.isBroken(id) ? inspectBroken(named, since) : undefined;
   },
   durable: async (id) => {
     const { record } = await driver.read(id);

@@ -826,7 +826,7 @@ export interface Operations {
        */
       kind?: 'sandbox' | 'pool' | 'member' | 'group';
       /**
-       * In this state, or inside it, such as `stopping` or `idle.available`.
+       * In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it has no actor, which threw again and again.
        */
       state?: string;
       /**

@@ -8,7 +8,7 @@ the one that holds its lease. Any replica answers for all; a daemon alone leads 
   listActors: `
 Every replica hosts an actor for each sandbox, pool, env member and autoscaling group: a state machine that mirrors what is durable and
 decides what is to be done. A page costs the same however many there are. Actors that move while pages are read may be shown twice, or
-not. Without \`kind\` all kinds are listed, one after the other.`,
+not. Without \`kind\` all kinds are listed, one after the other. What has no actor, because that threw again and again, stands in the state \`broken\`.`,
   getActor: `
 Where it stands and why, what it waits for, how it came there, what it asked for and nobody answered yet, and the durable record beside
 what it knows of it. It is shown as the replica sees it that leads it, whichever answers; where that one says nothing within a second,
@@ -23,7 +23,7 @@ missing. \`end\`: the actor is no more. A stream that ends without it can be ask
   getReflectors: 'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
   rebuildActor: `
 The actor is thrown away and made again of what is durable and of what runs. Nothing of the sandbox, pool or env itself changes, and
-commands that are under way go on. While an answer is awaited that the new actor would not know, it is 409.`,
+commands that are under way go on. What is \`broken\` has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
   getMachine: '`?format=` or `Accept` ask for Mermaid or SVG instead of JSON.',
   listAudit: `
 The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were written; the files of each replica have more. A line shows about

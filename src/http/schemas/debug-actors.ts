@@ -18,7 +18,7 @@ const cursor = z.string()
 
 export const ActorsQuery = z.object({
   kind: maybe(kind).describe(`Of this kind alone: ${KINDS}`),
-  state: maybe(text(MAX_REFERENCE, 1)).describe('In this state, or inside it, such as `stopping` or `idle.available`.'),
+  state: maybe(text(MAX_REFERENCE, 1)).describe('In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it has no actor, which threw again and again.'),
   pool: maybe(text(MAX_REFERENCE, 1)).describe('Of this pool: its uid, `{namespace}/{name}`, or a name in the caller\'s namespace.'),
   limit,
   cursor: maybe(cursor).describe('Where to go on: the `next` of an earlier page.'),
