@@ -72,6 +72,8 @@ export interface Quotas {
   release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
   /** What counts against the tenant's limits now, with what is reserved. Rejects with `unavailable` where it is not known, and has it made known. */
   used(tenant: Tenant): Promise<QuotaAmounts>;
+  /** Resolves once what counts is known, which takes some seconds for a new tenant. Rejects with `unavailable` where it is not by then. */
+  whenKnown(tenant: Tenant): Promise<void>;
   /** The tenant is about to use something: what is not known is made known, in the background. Never throws. */
   expectUse(tenant: Tenant): void;
   /** Counts what a record shows that was read at a start, whatever the limit. Does nothing where usage outlives the replica. */

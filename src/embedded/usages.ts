@@ -82,6 +82,7 @@ export const inProcessQuotas = (usages: Usages): Quotas => ({
   stillReserved: async (tenant, resource, name, attempt) => usages.isReserved(tenant, resource, of(name, attempt)),
   release: async (tenant, resource, name) => usages.remove(tenant, resource, name),
   used: async (tenant) => ({ sandboxes: usages.total(tenant, 'sandboxes'), pools: usages.total(tenant, 'pools'), replicas: usages.total(tenant, 'replicas') }),
+  whenKnown: async () => undefined,
   expectUse: () => undefined,
   restore: async (tenant, resource, part) => usages.restore(tenant, resource, part),
   unsettled: async () => [],

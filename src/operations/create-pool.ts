@@ -26,6 +26,7 @@ export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => as
   const rendered = await renderSource(deps, source, caller.namespace);
   const { replicas } = scaleOf(request);
   if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined) throw poolAlreadyExists();
+  await deps.coordination.whenKnown(caller);
   const draft = draftOf(deps, caller, request, { replicas, source, ...rendered });
   const secretOwner: PullSecretOwner = { kind: 'pool', namespace: draft.owner.namespace, name: draft.name, uid: draft.uid };
   const record = await makePool(deps, draft, registries.length === 0 ? NOTHING : {

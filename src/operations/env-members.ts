@@ -40,6 +40,7 @@ export const addMember = (deps: EnvMembersDeps): Operations['addMember'] => asyn
   const { name = generatedName(env, deps.newUid()) } = request;
   await deps.supervisor.pools.lookUp(env.owner.namespace, name);
   if (deps.supervisor.pools.index.uidOf(env.owner.namespace, name) !== undefined) throw poolAlreadyExists();
+  await deps.coordination.whenKnown(env.owner);
   const member: EnvMember = {
     name, clusterId: deps.clusterId, createdAt: deps.clock.now(), ...(request.mark ? { mark: request.mark } : {}), replicas,
     config: { ...request.config, scalingGroup: request.config.scalingGroup ?? name }, deleting: false,

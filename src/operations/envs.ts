@@ -68,6 +68,7 @@ const createWithPasswords = async (deps: EnvsDeps, draft: EnvDraft, registries: 
   const { coordination, pullSecrets, supervisor } = deps;
   const { owner, uid } = draft;
   supervisor.settleLater(owner);
+  await coordination.whenKnown(owner);
   await coordination.reserve(owner, 'pools', { name: uid, amount: 0, limit: Number.POSITIVE_INFINITY });
   try {
     await pullSecrets.keep(secretOwnerOf(draft), registries);

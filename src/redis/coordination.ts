@@ -65,6 +65,7 @@ export const redisCoordination = ({ settings, replica, usage, clock, log, metric
     stillReserved: (...call) => quotas.stillReserved(...call),
     release: (...call) => quotas.release(...call),
     used: (...call) => quotas.used(...call),
+    whenKnown: (tenant) => quotas.whenKnown(tenant),
     expectUse: (tenant) => { quotas.expectUse(tenant); },
     restore: () => quotas.restore(),
     unsettled: (...call) => quotas.unsettled(...call),

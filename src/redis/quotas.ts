@@ -21,6 +21,9 @@ export const QUOTA_SCRIPTS = [RESERVE, WITHDRAW, CONFIRM, RELEASE, STILL_RESERVE
 
 /** As long as a write that a reservation allowed may be under way. */
 export const REBUILD_WAIT_MS = RESERVATION_MS + WRITE_MS;
+/** After that wait: for reading the records, and a part of it again where Redis failed. */
+const COUNT_MS = 3_000;
+const LOOK_EVERY_MS = 100;
 /** Names of a usage that are read at once. */
 const SCANNED = 1_000;
 /** More than any limit, and exact in Lua's numbers. */
@@ -79,6 +82,16 @@ export class RedisQuotas implements Quotas {
     const [known, sandboxes, pools, replicas] = await this.#deps.link.run(USED, QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)), []);
     if (known !== 'known') throw this.unknown(tenant);
     return { sandboxes: Number(sandboxes), pools: Number(pools), replicas: Number(replicas) };
+  }
+
+  async whenKnown(tenant: Tenant): Promise<void> {
+    const { link, keys, clock } = this.#deps;
+    const until = clock.now() + this.#waitMs + COUNT_MS;
+    while ((await link.run(USED, QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource)), []))[0] !== 'known') {
+      if (clock.now() >= until) throw this.unknown(tenant);
+      this.expectUse(tenant);
+      await new Promise<void>((resolve) => { clock.at(clock.now() + LOOK_EVERY_MS, resolve); });
+    }
   }
 
   expectUse(tenant: Tenant): void { this.#rebuild.expect(tenant); }

@@ -40,6 +40,20 @@ describe('keys and quotas of three replicas', function () {
       for (const replica of [0, 1, 2]) await eventually(async () => (await at(replica, key).get('/sandboxes')).status === 401, 'it is refused');
     });
 
+    it('the first request of a new user is answered, and not refused while what nobody used is counted', async () => {
+      const [pool, env, member] = [await replicas().tenant('fresh', 'fred'), await replicas().tenant('fresh', 'frida'), await replicas().tenant('fresh', 'fritz')];
+      const templateRef = { name: 'keys-pod' };
+      const imagePullSecret = { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] };
+      const [made, withPasswords] = await Promise.all([
+        at(1, pool).post('/sandboxpools', { name: 'freds', templateName: 'keys-pod', replicas: 0 }),
+        at(2, env).post('/envs', { name: 'fridas', templateRef, overrides: { imagePullSecret } }),
+      ]);
+      const first = await at(1, member).post('/envs', { name: 'fritzs', templateRef });
+      const added = await at(1, member).post('/envs/fritzs/sandboxpools', { name: 'of-fritz', replicas: 0 });
+
+      for (const answer of [made, withPasswords, first, added]) expect(answer.status, answer.text).to.equal(201);
+    });
+
     it('a UserQuota that kubectl makes, changes and deletes is gone by, and one that REST made shows there', async () => {
       const key = await replicas().tenant('hands', 'hilda');
       const namespace = replicas().namespaceOf('hands');

@@ -71,6 +71,31 @@ describe('usage in Redis', () => {
     expect(await reserve(other, 'b')).to.equal(true);
   });
 
+  it('is waited for by what a new tenant asks for first', async () => {
+    await close();
+    await open(400);
+    usage.partsOf(ALICE, 'sandboxes').set('a', 1);
+
+    await one.whenKnown(ALICE);
+
+    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 1, pools: 0, replicas: 0 });
+  });
+
+  it('is not waited for while Redis is away', async () => {
+    await redis().kill();
+    expect(await rejected(one.whenKnown(ALICE))).to.equal('UNAVAILABLE');
+    await redis().restart();
+    await eventually(() => one.describe().problems.length === 0, 'Redis answers');
+  });
+
+  it('is not waited for without end', async () => {
+    await close();
+    usage.of = () => new Promise(() => undefined);
+    await open(0);
+
+    expect(await rejected(one.whenKnown(ALICE))).to.equal('UNAVAILABLE');
+  });
+
   it('is not known once Redis was flushed', async () => {
     await isKnown();
     await reserve(one, 'claimed');
