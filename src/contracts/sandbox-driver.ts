@@ -33,6 +33,11 @@ export class NotJoinable extends Error {
   override readonly name = 'NotJoinable';
 }
 
+/** The instance lives, but that container of it has ended, and will not start again. */
+export class ContainerGone extends Error {
+  override readonly name = 'ContainerGone';
+}
+
 /** The instance isn't there to be joined: it ended, or never started. */
 export class InstanceGone extends Error {
   override readonly name = 'InstanceGone';
@@ -200,9 +205,9 @@ export interface SandboxDriver {
   claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
   /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
   caughtUp(): Promise<void>;
-  /** Rejects with InstanceGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command, and rejects with its reason. */
+  /** Rejects with InstanceGone, ContainerGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command, and rejects with its reason. */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
-  /** Rejects with InstanceGone, NotJoinable or OutcomeUnknown. */
+  /** Rejects with InstanceGone, ContainerGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   /**
    * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing where it printed

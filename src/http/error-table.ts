@@ -1,7 +1,7 @@
 import { NotDone } from '../contracts/not-done.ts';
 import { RecordExists } from '../contracts/record-store.ts';
 import {
-  DefinitionRefused, InstanceGone, LeaseLost, LogsGone, NoPlace, NotJoinable, OutcomeUnknown, PortUnreachable, RecordConflict,
+  ContainerGone, DefinitionRefused, InstanceGone, LeaseLost, LogsGone, NoPlace, NotJoinable, OutcomeUnknown, PortUnreachable, RecordConflict,
 } from '../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../model/refusals.ts';
 
@@ -93,6 +93,7 @@ const FAILURES: readonly FailureRow[] = [
   row(RecordExists, () => 'it was made meanwhile; try again'),
   row(LeaseLost, () => 'another replica does this now; try again'),
   row(NoPlace, ({ message }) => message),
+  row(ContainerGone, ({ message }) => message),
   row(InstanceGone, () => 'the sandbox ended meanwhile; look again'),
   row(LogsGone, ({ message }) => message),
   row(PortUnreachable, ({ message }) => message),

@@ -1,6 +1,6 @@
 import { podNameOf, type InstanceId } from '../model/identifiers.ts';
 import { Mirror, type Version } from '../model/mirror.ts';
-import type { End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import type { End, Gone, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import type { StoredPod } from './pod-resource.ts';
 import { keyOf } from './api-objects.ts';
 import { Slices } from './slices.ts';
@@ -10,13 +10,13 @@ interface Entry {
   sandbox?: StoredSandbox;
   pod?: StoredPod;
   /** Its own Pod was there, and is certainly no more. */
-  podGone?: Extract<Vitals, { kind: 'gone' }>;
+  podGone?: Gone;
   /** What its end says, where that is known. */
   podEnd?: End;
   /** When it was first seen ready; what is not ready after that is unavailable. */
   startedAt?: number;
   /** What was last reported. */
-  shown?: { readonly revision: string | undefined; readonly state: InstanceRecord['state'] | undefined; readonly kind: Vitals['kind']; readonly reason: string | undefined };
+  shown?: { readonly revision: string | undefined; readonly state: InstanceRecord['state'] | undefined; readonly kind: Vitals['kind']; readonly reason: string | undefined; readonly remains: boolean };
 }
 
 const SLICE_MS = 8;
@@ -159,7 +159,7 @@ export class InstanceMirror {
     delete entry.pod;
     if (wasOwn && !entry.podGone) {
       const end = endOf({ ...pod, endsBy: pod.endsBy ?? 0 });
-      entry.podGone = last.kind === 'gone' ? last : pod.disruption === undefined ? DELETED_POD : { kind: 'gone', exitCode: null, reason: pod.disruption };
+      entry.podGone = last.kind === 'gone' ? withoutRemains(last) : pod.disruption === undefined ? DELETED_POD : { kind: 'gone', exitCode: null, reason: pod.disruption };
       if (end) entry.podEnd = end;
     }
     this.#changed(id);
@@ -221,8 +221,10 @@ export class InstanceMirror {
     const { record, vitals } = fact;
     const before = entry.shown;
     const reason = 'reason' in vitals ? vitals.reason : undefined;
-    if (before?.revision === record?.revision && before?.state === record?.state && before?.kind === vitals.kind && before.reason === reason) return;
-    entry.shown = { revision: record?.revision, state: record?.state, kind: vitals.kind, reason };
+    const remains = vitals.kind === 'gone' && vitals.remains === true;
+    const isSame = before?.revision === record?.revision && before?.state === record?.state && before?.kind === vitals.kind && before.reason === reason;
+    if (isSame && before.remains === remains) return;
+    entry.shown = { revision: record?.revision, state: record?.state, kind: vitals.kind, reason, remains };
     if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
     if (!quietly && (before || record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
     if (this.#reporting && record?.claim && !entry.podGone && !ownPodOf(entry)) this.#deps.missesPod(id);
@@ -230,15 +232,19 @@ export class InstanceMirror {
 
   #factOf(id: InstanceId, entry: Entry): InstanceFact {
     const pod = ownPodOf(entry);
-    return { id, record: recordOf(entry.sandbox, pod ? endOf(pod) : entry.podEnd), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
+    const record = recordOf(entry.sandbox, pod ? endOf(pod) : entry.podEnd);
+    return { id, record: record && inOrder(record, pod), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
   }
 
   #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
     if (vitals.kind === 'gone') return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
     const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
-    const ending = endsBy === undefined ? {} : { endsBy };
-    if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...ending };
-    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...ending };
+    const rest = {
+      ...(endsBy === undefined ? {} : { endsBy }),
+      ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
+    };
+    if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...rest };
+    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...rest };
     return vitals.kind === 'starting' ? { ...vitals, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
   }
 }
@@ -255,6 +261,20 @@ const podVersionOf = (pod: StoredPod): Version<StoredPod> =>
 const isWhole = (entry: Entry): boolean => entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
 
 const DELETED_POD = { kind: 'gone', exitCode: null, reason: 'its Pod was deleted', removed: true } as const;
+
+/** The same once its Pod is no more. */
+const withoutRemains = (gone: Gone): Gone => {
+  const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
+  return rest;
+};
+
+/** API servers sort the names of a map; the template's first container is the first of the Pod. */
+const inOrder = (record: InstanceRecord, pod: StoredPod | undefined): InstanceRecord => {
+  const names = pod?.containers;
+  const images = record.containerImages;
+  if (!names || names.join() === Object.keys(images).join()) return record;
+  return { ...record, containerImages: Object.fromEntries(names.flatMap((name) => (images[name] === undefined ? [] : [[name, images[name]]]))) };
+};
 
 const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet', unlaunched: true };
 

@@ -60,7 +60,7 @@ export class PodLogs {
       const presence = await this.#presence(target);
       if (presence?.state === 'gone' && isFirst) throw gone(presence.why);
       if (presence?.state === 'gone') return;
-      const isOver = presence?.state === 'ended';
+      const isOver = presence?.state === 'ended' || presence?.state === 'container-ended';
       const wakeable = this.#wakeable(target.uid);
       const either = AbortSignal.any([signal, wakeable.woken]);
       try {

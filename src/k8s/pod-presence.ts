@@ -1,4 +1,4 @@
-import { InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
+import { ContainerGone, InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, NotSent } from './api-errors.ts';
 import { podPath } from './pod-resource.ts';
@@ -12,14 +12,15 @@ export interface PodTarget {
 }
 
 export interface PodPresence {
-  /** `gone`: there is no such Pod any more. `ended`: it, or the container, is over. `ending`: it was told to end. */
-  readonly state: 'gone' | 'ended' | 'ending' | 'waiting' | 'running';
+  /** `gone`: there is no such Pod any more. `ended`: it is over, or its first container is. `container-ended`: this other one is. `ending`: it was told to end. */
+  readonly state: 'gone' | 'ended' | 'container-ended' | 'ending' | 'waiting' | 'running';
   /** In a few words. */
   readonly why: string;
 }
 
 interface PodObject {
   readonly metadata?: { readonly uid?: string; readonly deletionTimestamp?: string };
+  readonly spec?: { readonly containers?: readonly { readonly name: string }[] };
   readonly status?: {
     readonly phase?: string; readonly reason?: string;
     readonly containerStatuses?: readonly { readonly name: string; readonly state?: { readonly running?: object; readonly terminated?: object; readonly waiting?: { readonly reason?: string } } }[];
@@ -32,20 +33,24 @@ export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<Pod
     if (isAbsent(error, 'pods')) return undefined;
     throw error;
   });
-  const { metadata, status } = (found ?? {}) as PodObject;
+  const { metadata, spec, status } = (found ?? {}) as PodObject;
   if (metadata?.uid === undefined) return { state: 'gone', why: 'there is no such Pod' };
   if (metadata.uid !== target.uid) return { state: 'gone', why: 'another Pod has its name now' };
   if (status?.phase === 'Succeeded' || status?.phase === 'Failed') return { state: 'ended', why: `its Pod ${status.reason ?? 'ended'}` };
-  const state = status?.containerStatuses?.find(({ name }) => name === target.container)?.state;
-  if (state?.terminated) return { state: 'ended', why: 'its container ended' };
+  const stateOf = (container: string) => status?.containerStatuses?.find(({ name }) => name === container)?.state;
+  const main = spec?.containers?.[0]?.name ?? target.container;
+  if (stateOf(main)?.terminated) return { state: 'ended', why: 'its main process ended' };
+  const state = stateOf(target.container);
+  if (state?.terminated) return { state: 'container-ended', why: `the container "${target.container}" has ended` };
   if (metadata.deletionTimestamp !== undefined) return { state: 'ending', why: 'its Pod ends' };
   return state?.running ? { state: 'running', why: 'it runs' } : { state: 'waiting', why: state?.waiting?.reason ?? 'its container has not started' };
 };
 
-/** Rejects with InstanceGone, or with NotJoinable where nothing can be run in it now or the API server doesn't tell. */
+/** Rejects with InstanceGone or ContainerGone, or with NotJoinable where nothing can be run in it now or the API server doesn't tell. */
 export const requireJoinable = async (api: ApiClient, target: PodTarget): Promise<void> => {
   const { state, why } = await presenceOf(api, target).catch((error: unknown) => { throw unjoinable(error); });
   if (state === 'waiting') throw new NotJoinable(`nothing can be run in the sandbox yet: ${why}`);
+  if (state === 'container-ended') throw new ContainerGone(why);
   if (state !== 'running') throw new InstanceGone(why);
 };
 

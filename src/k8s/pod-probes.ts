@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect } from 'node:tls';
-import { InstanceGone, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection, type ProbeOutcome } from '../contracts/sandbox-driver.ts';
+import { ContainerGone, InstanceGone, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection, type ProbeOutcome } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { isAbsent } from './api-errors.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
@@ -58,7 +58,11 @@ export class PodProbes {
     return await Promise.all(spec.containers.flatMap(({ name, readinessProbe }) => {
       if (!readinessProbe) return [];
       const endpoint = endpointProbeOf(metadata.annotations, name);
-      return [this.#one({ ...target, container: name }, readinessProbe).then((failure) => ({ ...(endpoint === undefined ? {} : { endpoint }), ...(failure === undefined ? {} : { failure }) }))];
+      const running = this.#one({ ...target, container: name }, readinessProbe).catch((error: unknown) => {
+        if (error instanceof ContainerGone) return error.message;
+        throw error;
+      });
+      return [running.then((failure) => ({ ...(endpoint === undefined ? {} : { endpoint }), ...(failure === undefined ? {} : { failure }) }))];
     }));
   }
 

@@ -2,6 +2,7 @@ import type { Birth, Vitals } from '../model/sandbox.ts';
 import type { ReadinessProbe } from '../model/readiness-probe.ts';
 import type { ContainerDefinition, VolumeMount } from '../model/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../model/identifiers.ts';
+import { disruptionOf, type PodStatus, vitalsOf } from './pod-vitals.ts';
 import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from './pull-secrets.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
@@ -104,6 +105,8 @@ export interface StoredPod {
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;
+  /** Their names in the order of the template; absent where there is one. */
+  readonly containers?: readonly string[];
   /** It lacks the label by which Pods are watched: somebody took it off. */
   readonly isUnlabelled?: true;
   /** It was told to end, by this time in ms since the epoch. */
@@ -115,23 +118,14 @@ export interface StoredPod {
   readonly vitals: Vitals;
 }
 
-interface Condition { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string; readonly lastTransitionTime?: string | null }
-interface Waiting { readonly reason?: string; readonly message?: string }
-interface ContainerStatus {
-  readonly name: string;
-  readonly state?: { readonly waiting?: Waiting; readonly terminated?: { readonly exitCode?: number; readonly reason?: string } };
-}
 interface PodObject {
   readonly metadata: {
     readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string; readonly deletionGracePeriodSeconds?: number;
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
     readonly labels?: Readonly<Record<string, string>>;
   };
-  readonly spec?: { readonly nodeName?: string };
-  readonly status?: {
-    readonly phase?: string; readonly startTime?: string; readonly reason?: string; readonly message?: string;
-    readonly conditions?: readonly Condition[]; readonly containerStatuses?: readonly ContainerStatus[];
-  };
+  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly { readonly name: string }[] };
+  readonly status?: PodStatus;
 }
 
 /** Undefined for one that can't be an instance's. */
@@ -139,61 +133,16 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
   const { metadata, spec, status } = object as PodObject;
   const id = idOfPodName(metadata.name);
   if (id === undefined) return undefined;
+  const endsBy = metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp);
+  const containers = spec?.containers?.map(({ name }) => name) ?? [];
   return {
     namespace: metadata.namespace, id, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
     ...(metadata.labels?.[POOL_LABEL] === undefined ? { isUnlabelled: true } : {}),
-    endsBy: metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp),
+    ...(containers.length > 1 ? { containers } : {}),
+    endsBy,
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
     disruption: disruptionOf(status),
-    vitals: vitalsOf(status),
+    vitals: vitalsOf(status, { containers, endsBy }),
   };
 };
-
-const vitalsOf = (status: PodObject['status']): Vitals => {
-  switch (status?.phase) {
-    case 'Succeeded':
-    case 'Failed': return { kind: 'gone', exitCode: exitCodeOf(status.containerStatuses), reason: endOf(status) };
-    case 'Running': {
-      const ready = status.conditions?.find(({ type }) => type === 'Ready');
-      const since = ready?.lastTransitionTime ? { since: Date.parse(ready.lastTransitionTime) } : {};
-      if (ready?.status === 'True') return { kind: 'available', startedAt: status.startTime === undefined ? 0 : Date.parse(status.startTime), ...since };
-      return { kind: 'starting', reason: ready?.message ?? 'its readiness probe has not passed', ...since };
-    }
-    default: {
-      const reason = pendingReason(status);
-      return { kind: 'starting', ...(reason === undefined ? {} : { reason }), ...(unscheduledIn(status) ? { unplaced: true } : {}) };
-    }
-  }
-};
-
-/** A Pod that a kubelet ends, or that never fitted its node, is Failed with a reason of its own. */
-const disruptionOf = (status: PodObject['status']): string | undefined => {
-  const condition = status?.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
-  if (condition) return said(condition.reason ?? condition.type, condition.message);
-  return status?.phase === 'Failed' && status.reason !== undefined ? said(status.reason, status.message) : undefined;
-};
-
-const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null => {
-  const codes = containers.flatMap(({ state }) => state?.terminated?.exitCode ?? []);
-  return codes.find((code) => code !== 0) ?? codes[0] ?? null;
-};
-
-const endOf = ({ phase, reason, message, containerStatuses = [] }: NonNullable<PodObject['status']>): string => {
-  const terminated = containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
-  if (reason !== undefined) return said(reason, message);
-  return terminated ? `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}` : `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
-};
-
-/** Why it does not start: what its image, or the scheduler, says. */
-const pendingReason = (status: PodObject['status']): string | undefined => {
-  const waiting = status?.containerStatuses?.find(({ state }) => state?.waiting && state.waiting.reason !== 'ContainerCreating')?.state?.waiting;
-  if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message);
-  const unscheduled = unscheduledIn(status);
-  return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message);
-};
-
-const unscheduledIn = (status: PodObject['status']) => status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
-
-const MOST_TEXT = 300;
-const said = (reason: string, message: string | undefined): string => (message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`);

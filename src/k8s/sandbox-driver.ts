@@ -167,7 +167,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   /** The end of its Pod is the durable note, and says `deleted`; another reason is written into the record before. */
   async release(id: InstanceId, end: End): Promise<void> {
     const pod = this.#mirror.pod(id);
-    if (pod?.endsBy !== undefined || pod?.vitals.kind === 'gone' || this.#mirror.isPodGone(id)) return;
+    const isOver = pod?.vitals.kind === 'gone' && !pod.vitals.remains;
+    if (pod?.endsBy !== undefined || isOver || this.#mirror.isPodGone(id)) return;
     if (end.reason !== 'deleted') await this.#noteEnd(id, end);
     const known = this.#mirror.sandbox(id);
     const namespace = known?.record.poolOwner.namespace ?? pod?.namespace;
@@ -331,7 +332,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
     if (!this.#mirror.pod(id) && !this.#mirror.isPodGone(id)) await this.read(id).catch((error: unknown) => { throw unjoinable(error); });
     const pod = this.#mirror.pod(id);
-    const wanted = container ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
+    const wanted = container ?? pod?.containers?.[0] ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
     return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted } : undefined;
   }
 }

@@ -27,7 +27,7 @@ const OUR_DOING: ReadonlySet<EndReason> = new Set(['deleted', 'force-deleted', '
 /** It was told to end, or ran out; not merely retired, and not dead by itself. */
 export const isOurDoing = (end: End | undefined): boolean => end !== undefined && OUR_DOING.has(end.reason);
 
-const FAILURES: ReadonlySet<EndReason> = new Set(['start-failed', 'start-timeout', 'lost', 'exited', 'killed']);
+const FAILURES: ReadonlySet<EndReason> = new Set(['start-failed', 'start-timeout', 'lost', 'exited', 'oom-killed', 'killed', 'container-ended']);
 
 /** The wire status of a machine state. `claiming` is still Idle; an unclaimed instance that died shows Failed until it is cleared away. */
 export const statusOf = (state: string, context: SandboxContext): SandboxStatus => {

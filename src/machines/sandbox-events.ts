@@ -1,5 +1,5 @@
 import type { Revision } from '../model/identifiers.ts';
-import type { Birth, Claim, End, EndReason, FinishedSandbox, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import type { Birth, Claim, End, EndReason, FinishedSandbox, Gone, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 
 /** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
 export type SandboxInput =
@@ -54,6 +54,9 @@ export type SandboxIntent =
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
   | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'deferred'; readonly reason: string };
 
+/** When and how its main process ended; see `Gone`. */
+export type Ended = { readonly at: number } & Pick<Gone, 'exitCode' | 'removed' | 'outOfMemory' | 'remains'>;
+
 export interface SandboxContext {
   readonly id: string;
   readonly poolUid: string;
@@ -82,7 +85,9 @@ export interface SandboxContext {
   readonly asked: boolean;
   /** Its record is known to be deleted. */
   readonly forgotten: boolean;
-  readonly gone: { readonly at: number; readonly exitCode: number | null; readonly removed?: true } | undefined;
+  readonly gone: Ended | undefined;
+  /** Containers beside the first that have ended by themselves, and how. */
+  readonly endedContainers?: Readonly<Record<string, string>>;
   /** Absolute; the supervisor sends DEADLINE at or after it. */
   readonly deadline: number | undefined;
 }

@@ -1,7 +1,7 @@
-import type { Birth, End, InstanceRecord } from '../model/sandbox.ts';
+import { wordsOfEnded, type Birth, type End, type InstanceRecord, type Vitals } from '../model/sandbox.ts';
 import { expiryOf } from '../model/claim-rules.ts';
 import { isOurDoing } from './sandbox-arithmetic.ts';
-import type { SandboxContext, SandboxEvent, SandboxInput } from './sandbox-events.ts';
+import type { Ended, SandboxContext, SandboxEvent, SandboxInput } from './sandbox-events.ts';
 
 /** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
 
@@ -25,7 +25,7 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const dropped = !context.record && !context.birth;
   const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
   const vitals = fact.vitals;
-  const gone = context.gone ?? (vitals.kind === 'gone' ? { at: now, exitCode: vitals.exitCode, ...(vitals.removed ? { removed: true as const } : {}) } : undefined);
+  const gone = goneAfter(context.gone, vitals, now);
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
   const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
@@ -35,9 +35,23 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const unplaced = isUnplaced || context.unplaced ? { unplaced: isUnplaced } : {};
   const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
   const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
+  const ended = 'endedContainers' in vitals && !sameNames(vitals.endedContainers, context.endedContainers) ? { endedContainers: vitals.endedContainers } : {};
   const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
-  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...unplaced, ...unlaunched, ...(record?.end ? { end: record.end } : {}) };
+  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...unplaced, ...unlaunched, ...ended, ...(record?.end ? { end: record.end } : {}) };
 };
+
+/** The first word of its end stands; a later one may say that nothing of it is left. */
+const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended | undefined => {
+  if (vitals.kind !== 'gone') return known;
+  const { exitCode, removed, outOfMemory, remains } = vitals;
+  if (!known) return { at: now, exitCode, ...(removed ? { removed } : {}), ...(outOfMemory ? { outOfMemory } : {}), ...(remains ? { remains } : {}) };
+  if (!known.remains || remains) return known;
+  const { remains: _remains, ...entirely } = known;
+  return entirely;
+};
+
+const sameNames = (one: object | undefined, other: object | undefined): boolean =>
+  Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
 
 /** Of two records of one instance the one that is further on; the one shown last among equals. */
 export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
@@ -61,8 +75,9 @@ export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
   return { reason: 'retired', exitCode: null };
 };
 
-export const failureOf = ({ unready }: SandboxContext, event: SandboxEvent): string => {
+export const failureOf = ({ unready, endedContainers }: SandboxContext, event: SandboxEvent): string => {
   if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
+  if (endedContainers) return wordsOfEnded(endedContainers);
   if (event.type === 'LAUNCH_REFUSED' || event.type === 'LAUNCH_DEFERRED') return event.reason;
   return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
 };

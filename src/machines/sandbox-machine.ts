@@ -92,6 +92,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
             { guard: 'ending', target: '#sandbox.stopping' },
             { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
             { guard: 'gone', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
+            { guard: 'broken', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
             { guard: 'available', target: '#sandbox.idle.available' },
           ],
           on: {
@@ -119,6 +120,8 @@ export const sandboxMachine = sandboxSetup.createMachine({
         { guard: 'claimed', target: 'running', actions: 'beginRunning' },
         { guard: 'diedYoung', target: 'stopping', actions: ['died', 'reportFailed'] },
         { guard: 'gone', target: 'stopping', actions: 'died' },
+        { guard: 'brokeYoung', target: 'stopping', actions: ['broke', 'reportFailed'] },
+        { guard: 'broken', target: 'stopping', actions: 'broke' },
       ],
       on: {
         RETIRE: { target: 'stopping', actions: 'noteEnd' },
@@ -244,7 +247,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
             // Nobody else knows that it was to be retired: who leads now decides anew.
             NOT_LEADING: [
               { guard: 'asked', target: 'judging' },
-              { guard: 'goneOrUnstarted', target: 'left' },
+              { guard: 'unfit', target: 'left' },
               { guard: 'available', target: '#sandbox.idle.available', actions: 'forgetEnd' },
               { target: '#sandbox.idle.unavailable', actions: 'forgetEnd' },
             ],
@@ -297,7 +300,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
         /** Until nothing of it runs any more, which comes as a fact; who leads looks only where none comes in time. */
         waiting: {
           entry: 'awaitGone',
-          always: { guard: 'gone', target: 'closing' },
+          always: { guard: 'goneEntirely', target: 'closing' },
           on: {
             FACT: { actions: ['learn', 'awaitGone'] },
             DEADLINE: { guard: 'due', actions: ['lookPatiently', 'awaitGone'] },

@@ -1,6 +1,7 @@
 import { assign, emit, setup } from 'xstate';
 import { expiryOf } from '../model/claim-rules.ts';
 import { CLAIM_REPEAT_MS, finishedOf, isOurDoing, LAUNCH_MS, LEADER_MS, OVERRUN_MS, RETRY_MS, STEADY_MS } from './sandbox-arithmetic.ts';
+import type { End } from '../model/sandbox.ts';
 import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './sandbox-events.ts';
 import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, proven } from './sandbox-knowledge.ts';
 
@@ -20,9 +21,13 @@ export const sandboxSetup = setup({
     endNoted: ({ context }) => context.record?.state === 'ending',
     mayRunOn: ({ context }) => context.record?.state === 'claimed' && !isOurDoing(context.end),
     gone: ({ context }) => context.gone !== undefined,
+    goneEntirely: ({ context }) => context.gone !== undefined && !context.gone.remains,
+    broken: ({ context }) => context.endedContainers !== undefined,
+    brokeYoung: ({ context }) => context.endedContainers !== undefined && context.deadline !== undefined,
     /** Since the intent was put out that was another's. */
     asked: ({ context }) => context.asked,
-    goneOrUnstarted: ({ context }) => context.gone !== undefined || context.startedAt === undefined,
+    /** It can't be idle again. */
+    unfit: ({ context }) => context.gone !== undefined || context.startedAt === undefined || context.endedContainers !== undefined,
     started: ({ context }) => context.startedAt !== undefined,
     available: ({ context }) => context.availableAt !== undefined,
     unavailable: ({ context }) => context.availableAt === undefined,
@@ -44,7 +49,7 @@ export const sandboxSetup = setup({
       if (asked || gone || record?.state !== 'idle' || end?.reason !== 'retired') return false;
       return startedAt !== undefined || event.now < record.createdAt + record.startupTimeoutMs;
     },
-    forgottenAndGone: ({ context }) => context.gone !== undefined && (context.forgotten || context.record === undefined),
+    forgottenAndGone: ({ context }) => context.gone !== undefined && !context.gone.remains && (context.forgotten || context.record === undefined),
     expired: ({ context, event }) => {
       const claim = context.record?.claim;
       if (!('now' in event) || !claim) return false;
@@ -107,8 +112,10 @@ export const sandboxSetup = setup({
     died: assign(({ context }) => {
       if (context.end) return {};
       const exitCode = context.gone?.exitCode ?? null;
-      return { end: { reason: exitCode === null ? 'lost' as const : 'exited' as const, exitCode } };
+      const reason = context.gone?.outOfMemory ? 'oom-killed' : exitCode === null ? 'lost' : 'exited';
+      return { end: { reason, exitCode } satisfies End };
     }),
+    broke: assign(({ context }) => (context.end ? {} : { end: { reason: 'container-ended' as const, exitCode: null } })),
     launch: emit(({ context }): SandboxIntent => ({ type: 'launch', birth: proven(context.birth) })),
     claim: emit(({ context }): SandboxIntent => ({ type: 'claim', claim: proven(context.claiming).claim, seen: proven(context.record) })),
     retire: emit(({ context }): SandboxIntent => {

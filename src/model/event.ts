@@ -1,6 +1,6 @@
 import { formatDuration } from './durations.ts';
 import type { InstanceId } from './identifiers.ts';
-import type { End, EndReason } from './sandbox.ts';
+import { wordsOfEnded, type End, type EndReason } from './sandbox.ts';
 import type { Tenant } from './tenant.ts';
 
 /** What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is made of. */
@@ -10,6 +10,8 @@ export type Happening =
   | { readonly reason: 'Unhealthy'; readonly why: string }
   | { readonly reason: 'Claimed' }
   | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
+  /** A container beside the first has ended by itself; the sandbox goes on. */
+  | { readonly reason: 'ContainerEnded'; readonly container: string; readonly how: string }
   /** It is being ended. */
   | { readonly reason: 'Killing'; readonly end: End }
   /** It did not come up. */
@@ -45,7 +47,7 @@ export type EventType = 'Normal' | 'Warning';
 /** Whether somebody should look. */
 export const eventTypeOf = (event: Happening): EventType => {
   switch (event.reason) {
-    case 'Unhealthy': case 'Failed': case 'BackOff': return 'Warning';
+    case 'Unhealthy': case 'ContainerEnded': case 'Failed': case 'BackOff': return 'Warning';
     case 'Completed': return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
     default: return 'Normal';
   }
@@ -58,6 +60,7 @@ export const eventMessageOf = (event: EventRecord): string => {
     case 'Started': return 'its main process runs';
     case 'Ready': return 'it can be used again';
     case 'Unhealthy': return `it can not be used: ${event.why}`;
+    case 'ContainerEnded': return wordsOfEnded({ [event.container]: event.how });
     case 'Claimed': return `claimed by ${event.owner.team}/${event.owner.user}`;
     case 'IdleTimeoutChanged': return event.idleTimeoutMs === 0 ? 'its idle timeout was switched off' : `its idle timeout is ${formatDuration(event.idleTimeoutMs)} now`;
     case 'Killing': return `it is ended: ${CAUSES[event.end.reason]}`;
@@ -68,7 +71,7 @@ export const eventMessageOf = (event: EventRecord): string => {
   }
 };
 
-const FAULTS: ReadonlySet<EndReason> = new Set(['exited', 'killed', 'lost', 'start-failed', 'start-timeout']);
+const FAULTS: ReadonlySet<EndReason> = new Set(['exited', 'oom-killed', 'killed', 'lost', 'container-ended', 'start-failed', 'start-timeout']);
 
 const CAUSES: Readonly<Record<EndReason, string>> = {
   'deleted': 'its deletion was asked for',
@@ -76,8 +79,10 @@ const CAUSES: Readonly<Record<EndReason, string>> = {
   'idle-timeout': 'nothing happened in it for its idle timeout',
   'max-lifetime': 'it reached its longest lifetime',
   'exited': 'its main process ended',
+  'oom-killed': 'its main process needed more memory than its limit',
   'killed': 'its main process was killed',
   'lost': 'its main process is gone',
+  'container-ended': 'one of its containers ended while nobody had claimed it',
   'start-failed': 'it did not start',
   'start-timeout': 'it did not become ready in time',
   'retired': 'its pool does not need it any more',

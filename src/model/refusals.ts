@@ -141,6 +141,10 @@ export const sandboxNotFound = (): Refusal => new Refusal('SANDBOX_NOT_FOUND', '
 export const sandboxNotRunning = (status: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
 
+/** Another container than the first, which the sandbox outlives. */
+export const containerNotRunning = (container: string): Refusal =>
+  new Refusal('SANDBOX_NOT_RUNNING', `the container "${container}" of the sandbox has ended, and does not start again`);
+
 export const tooManyTerminals = (limit: number): Refusal =>
   new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
 

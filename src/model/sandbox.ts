@@ -10,7 +10,7 @@ export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 /** Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us; the rest died or never lived. */
 export const END_REASONS = [
   'deleted', 'force-deleted', 'idle-timeout', 'max-lifetime',
-  'exited', 'killed', 'lost', 'start-failed', 'start-timeout', 'retired',
+  'exited', 'oom-killed', 'killed', 'lost', 'container-ended', 'start-failed', 'start-timeout', 'retired',
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
@@ -74,11 +74,36 @@ export type Vitals =
    * `reason`: why it is not ready yet, as far as is known. `unplaced`: nowhere is place for it. `unlaunched`: only its record
    * is there; whoever wrote that is about to start the process, or died before.
    */
-  | { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly unlaunched?: true; readonly since?: number; readonly endsBy?: number }
+  | (NotReady & { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly unlaunched?: true })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
-  | { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly since?: number; readonly endsBy?: number }
-  /** Gone for certain: nothing of it runs any more. `removed`: somebody took it away; it did not end by itself. */
-  | { readonly kind: 'gone'; readonly exitCode: number | null; readonly reason: string; readonly removed?: true };
+  | (NotReady & { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string })
+  | Gone;
+
+interface NotReady {
+  readonly since?: number;
+  readonly endsBy?: number;
+  /** Containers beside the first that have ended by themselves, and how; whoever holds the instance may go on without them. */
+  readonly endedContainers?: Readonly<Record<string, string>>;
+}
+
+/** Says how containers of an instance have ended, for people. */
+export const wordsOfEnded = (ended: Readonly<Record<string, string>>): string =>
+  Object.entries(ended).map(([name, how]) => `its container "${name}" has ended: ${how}`).join('; ');
+
+/** Gone for certain: nothing of its main process runs any more, nor of the rest but where it `remains`. */
+export interface Gone {
+  readonly kind: 'gone';
+  readonly exitCode: number | null;
+  readonly reason: string;
+  /** Somebody took it away; it did not end by itself. */
+  readonly removed?: true;
+  /** Its main process needed more memory than its limit. */
+  readonly outOfMemory?: true;
+  /** Other containers of it still run. */
+  readonly remains?: true;
+  /** Those are told to end, and are ended by force at that moment. */
+  readonly endsBy?: number;
+}
 
 /** One thing that the driver knows of one instance: its record (absent: it has none any more) and its process. */
 export interface InstanceFact {

@@ -1,8 +1,8 @@
 import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { Clock } from '../contracts/clock.ts';
-import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
-import { invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } from '../model/refusals.ts';
+import { ContainerGone, InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import { containerNotRunning, invalidArgument, sandboxNotFound, sandboxNotRunning, tooManyCommands } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { Operations } from './operations.ts';
 import { findSandbox } from './sandbox-view.ts';
@@ -26,6 +26,7 @@ export const execInSandbox = (deps: { readonly supervisor: Supervisor; readonly 
       return await driver.exec(sandboxId, request, signal);
     } catch (error) {
       if (error instanceof InstanceGone) throw sandboxNotFound();
+      if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
       throw error;
     } finally {
       seats.leave(tenantKey(caller));

@@ -16,5 +16,6 @@ export const getSandbox = ({ supervisor, clock, endpointMode }: GetSandboxDeps):
   const snapshot = await findSandbox(supervisor, caller, sandboxId, { adminsToo: true });
   const endpoints = snapshot.status === 'Running' ? snapshot.context.record?.endpoints ?? {} : {};
   const shown = Object.entries(endpoints).map(([name, { port, scheme, onHost }]): [string, EndpointView] => [name, { port, scheme, direct: onHost && endpointMode === 'direct' }]);
-  return { ...viewOf(snapshot, clock.now()), endpoints: Object.fromEntries(shown) };
+  const { endedContainers } = snapshot.context;
+  return { ...viewOf(snapshot, clock.now()), endpoints: Object.fromEntries(shown), ...(endedContainers ? { endedContainers } : {}) };
 };

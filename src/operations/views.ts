@@ -37,6 +37,8 @@ export interface EndpointView { readonly port: number; readonly scheme: 'http' |
 export interface SandboxDetailView extends SandboxView {
   /** By name; none unless it is Running. */
   readonly endpoints: Readonly<Record<string, EndpointView>>;
+  /** Containers beside the first that have ended by themselves, and how. */
+  readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
 export interface PoolView {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EventFeed, HELD_MS, WRITE_DELAY_MS, type Noted } from '../../src/actors/event-feed.ts';
-import type { EventBatch, EventRecord, NumberedEvent } from '../../src/model/event.ts';
+import { eventMessageOf, eventTypeOf, type EventBatch, type EventRecord, type NumberedEvent } from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
@@ -59,6 +59,38 @@ describe('what happens to sandboxes', () => {
 
     expect(ears.reasons()).to.deep.equal(['Unhealthy', 'Ready']);
     expect(ears.heard[0]?.event).to.include({ why: 'HTTP 500' });
+  });
+
+  it('tells no fault of one that ended by itself, but why it ended', async () => {
+    const { supervisor, driver, events, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const ears = listening(events, ALICE);
+
+    driver.end(id, 137, 'OOMKilled', { outOfMemory: true });
+    await eventually(() => ears.reasons().includes('Completed'), 'its end is told');
+    await ears.stop();
+
+    const own = ears.heard.map(({ event }) => event).filter(({ sandboxId }) => sandboxId === id);
+    expect(own.map(({ reason }) => reason)).to.deep.equal(['Completed']);
+    expect(own[0]).to.deep.include({ end: { reason: 'oom-killed', exitCode: 137 } });
+    expect(own[0] && [eventTypeOf(own[0]), eventMessageOf(own[0])]).to.deep.equal(['Warning', 'it has ended: its main process needed more memory than its limit']);
+  });
+
+  it('tells once that a container beside the first has ended, of a sandbox that goes on', async () => {
+    const { supervisor, driver, events, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const ears = listening(events, ALICE);
+
+    driver.loseContainer(id, 'agent', 'exit code 1');
+    driver.loseContainer(id, 'agent', 'exit code 1');
+    await eventually(() => ears.heard.length > 0, 'it is told');
+    await driver.settled();
+    await ears.stop();
+
+    expect(ears.heard.map(({ event }) => eventMessageOf(event))).to.deep.equal(['its container "agent" has ended: exit code 1']);
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
   it('tells why one did not start, and that its pool backs off', async () => {

@@ -119,7 +119,7 @@ describe('what a Pod can suffer', function () {
     it('ends with its exit code where its main process dies', async () => {
       const { id } = await pods.claimed(pods.order('crashes'));
       const { vitals } = await pods.log.when(id, 'gone');
-      expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 137, reason: 'OOMKilled: its main process ended with exit code 137' });
+      expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 137, outOfMemory: true, reason: 'OOMKilled: its main process ended with exit code 137' });
       expect(endOf(id)).to.equal(undefined);
     });
 

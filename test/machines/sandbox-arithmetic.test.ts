@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { finishedOf, isOurDoing, statusOf } from '../../src/machines/sandbox-arithmetic.ts';
 import type { SandboxContext } from '../../src/machines/sandbox-events.ts';
 import { expiryOf, sameClaim } from '../../src/model/claim-rules.ts';
-import type { EndReason, SandboxStatus } from '../../src/model/sandbox.ts';
+import { END_REASONS, type EndReason, type SandboxStatus } from '../../src/model/sandbox.ts';
 import { aClaim, aRecord, ALICE, ASandbox, T0 } from './examples.ts';
 
 const context = (part: Partial<SandboxContext> = {}): SandboxContext => ({ ...ASandbox.found().context, ...part });
@@ -81,7 +81,7 @@ describe('a claim', () => {
 
 describe('an end', () => {
   it('is our doing when it was told to, or ran out', () => {
-    const reasons: readonly EndReason[] = ['deleted', 'force-deleted', 'idle-timeout', 'max-lifetime', 'exited', 'killed', 'lost', 'start-failed', 'start-timeout', 'retired'];
+    const reasons: readonly EndReason[] = END_REASONS;
     expect(reasons.filter((reason) => isOurDoing(ended(reason)))).to.deep.equal(['deleted', 'force-deleted', 'idle-timeout', 'max-lifetime']);
     expect(isOurDoing(undefined)).to.equal(false);
   });

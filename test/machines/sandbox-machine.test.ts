@@ -20,6 +20,52 @@ const ending = (): InstanceRecord => ({ ...claimed(), revision: '3', state: 'end
 const CLAIMED: SandboxEvent = { type: 'CLAIMED', record: claimed(), now: T0 + 10 };
 const running = (terms: Partial<Claim> = {}): ASandbox => ASandbox.found(claimed(terms));
 
+const BROKEN: Vitals = { kind: 'unavailable', startedAt: T0, reason: 'not ready', endedContainers: { agent: 'exit code 1' } };
+const MAIN_ENDED: Vitals = { kind: 'gone', exitCode: 3, reason: 'exited', remains: true };
+
+describe('a sandbox of several containers', () => {
+  const steady = (): ASandbox => ASandbox.found().send(deadline(T0 + STEADY_MS));
+
+  it('is retired where it is idle and any of them has ended', () => {
+    const sandbox = steady().send(fact(aRecord(), BROKEN, T0 + STEADY_MS + 1));
+    expect(sandbox.last).to.deep.include({ type: 'retire', asked: false });
+    expect(sandbox.context.end).to.deep.equal({ reason: 'container-ended', exitCode: null });
+    expect(sandbox.send(NOT_LEADING).state, 'left to who leads').to.equal('stopping.left');
+  });
+
+  it('has failed to start where any of them ends before it is ready, or soon after', () => {
+    const reason = 'its container "agent" has ended: exit code 1';
+    const booting = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() });
+    booting.send(fact(aRecord(), { kind: 'starting', endedContainers: { agent: 'exit code 1' } }));
+    const young = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()), fact(aRecord(), BROKEN, T0 + 20));
+    for (const { intents } of [booting, young]) expect(intents[1]).to.deep.equal({ type: 'report-start', outcome: 'failed', reason });
+  });
+
+  it('runs on without another one once it is claimed, also where the claim came first', () => {
+    expect(running().send(fact(claimed(), BROKEN)).state).to.equal('running');
+    const sandbox = steady().send(fact(aRecord(), BROKEN), { type: 'RETIRE_UNSETTLED', now: T0 + 20 }, fact(claimed(), BROKEN));
+    expect(sandbox.state).to.equal('running');
+    expect(sandbox.context.end).to.equal(undefined);
+  });
+
+  it('ends with the first one, and is closed once nothing of the others is left', () => {
+    const sandbox = running().send(fact(claimed(), MAIN_ENDED, T0 + 50));
+    expect(sandbox.last).to.deep.equal({ type: 'release', end: { reason: 'exited', exitCode: 3 }, asked: false });
+    sandbox.send({ type: 'RELEASED', now: T0 + 60 }, fact(claimed(), { ...MAIN_ENDED, endsBy: T0 + 5_000 }, T0 + 70));
+    expect(sandbox.state).to.equal('stopping.waiting');
+    expect(sandbox.context.deadline, 'no look before their grace is over').to.equal(T0 + 5_000 + OVERRUN_MS);
+    sandbox.send(fact(claimed(), GONE, T0 + 4_000));
+    expect(sandbox.last).to.have.nested.property('finished.terminatedAt', T0 + 50);
+  });
+
+  it('is ended with the first one where nobody claimed it, too', () => {
+    const sandbox = steady().send(fact(aRecord(), MAIN_ENDED));
+    expect(sandbox.last).to.deep.include({ type: 'retire' });
+    expect(sandbox.send({ type: 'RETIRED', now: T0 + 60 }).state).to.equal('stopping.waiting');
+    expect(sandbox.send(fact(undefined, GONE)).state).to.equal('stopping.closing');
+  });
+});
+
 describe('a sandbox that is launched', () => {
   it('becomes idle when it is ready to be claimed, and reports its start once it has lived for a while', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), STARTING));

@@ -5,7 +5,7 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
-import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, Claim, End, Gone, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
@@ -92,13 +92,18 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }
 
+  /** A container beside the first ends by itself. */
+  loseContainer(id: InstanceId, name: string, how: string): void {
+    this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason: `${name} ended`, endedContainers: { [name]: how } });
+  }
+
   /** The process ends, by itself or at last. */
-  end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited'): void {
+  end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited', more: Pick<Gone, 'outOfMemory'> = {}): void {
     for (const terminal of this.terminals.filter((candidate) => candidate.instance === id)) terminal.close();
     for (const held of this.#connections) if (held.id === id) { held.connection.destroy(); this.#connections.delete(held); }
     this.#vitals.delete(id);
     this.logged.changed();
-    this.#later(id, { kind: 'gone', exitCode, reason });
+    this.#later(id, { kind: 'gone', exitCode, reason, ...more });
   }
 
   /** Resolves once every fact so far was reported. */

@@ -1017,8 +1017,9 @@ export interface SandboxPage {
 }
 /**
  * A sandbox in a list, with its times and its end. End reasons: `deleted` by its owner or an admin · `force-deleted` with its
- * pool · `idle-timeout` · `max-lifetime` · `exited` its main process ended · `lost` it was found dead, its exit code unknown ·
- * `start-failed`, `start-timeout`, `retired`: unclaimed ones.
+ * pool · `idle-timeout` · `max-lifetime` · `exited` its main process ended, of several containers the first
+ * one's · `oom-killed` that needed more memory than its limit, as far as the cluster tells · `killed` the cluster ended it, such as by an eviction ·
+ * `lost` it was found dead, its exit code unknown · `start-failed`, `start-timeout`, `container-ended`, `retired`: unclaimed ones.
  */
 export interface SandboxRecord {
   /**
@@ -1112,6 +1113,12 @@ export interface SandboxWithEndpoints {
   endpoints: {
     [k: string]: string;
   };
+  /**
+   * Containers beside the first that have ended by themselves, and how. The sandbox goes on without them.
+   */
+  endedContainers?: {
+    [k: string]: string;
+  };
 }
 export interface SandboxDeletion {
   sandboxId: string;
@@ -1154,7 +1161,7 @@ export interface ExecInSandboxBody {
    */
   stdin?: string;
   /**
-   * The container's name. There is one, so it need not be said.
+   * The container's name; left out, the first one's. One that has ended is 409.
    */
   container?: string;
 }
@@ -1257,7 +1264,7 @@ export interface Event {
   time: string;
   type: 'Normal' | 'Warning';
   /**
-   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.
+   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.
    */
   reason: string;
   /**

@@ -100,7 +100,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     when: 'More than 20 rejected keys a minute came from this address; good keys go on.',
     example: said(new Refusal('RATE_LIMITED', 'too many rejected keys from this address')),
   },
-  SANDBOX_NOT_RUNNING: { when: 'The sandbox is in another state, which the message names.', example: said(sandboxNotRunning('Stopping')) },
+  SANDBOX_NOT_RUNNING: { when: 'The sandbox is in another state, which the message names; or that container of it has ended.', example: said(sandboxNotRunning('Stopping')) },
   PAYLOAD_TOO_LARGE: { when: 'The body is larger than 1 MiB.', example: said(new Refusal('PAYLOAD_TOO_LARGE', 'the body is larger than 1048576 bytes')) },
   UNSUPPORTED_MEDIA_TYPE: {
     when: 'The body is not `application/json` in UTF-8, or is compressed.',

@@ -24,6 +24,7 @@ export const presentSandboxDetail = (view: SandboxDetailView, base: string): San
   ...presentSandbox(view),
   endpoints: Object.fromEntries(Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) =>
     [name, direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`])),
+  ...(view.endedContainers === undefined ? {} : { endedContainers: view.endedContainers }),
 });
 
 export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({

@@ -8,7 +8,7 @@ export const EventsQuery = z.object({
 export const Event = z.object({
   time: timestamp,
   type: z.enum(['Normal', 'Warning']),
-  reason: z.string().describe('One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.'),
+  reason: z.string().describe('One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.'),
   message: z.string().describe('For people.'),
   sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),
   poolName: z.string(),

@@ -57,7 +57,7 @@ export const ExecBody = z.object({
     .describe('An absolute path; else the template\'s `workingDir`.'),
   env: maybe(environment).describe('At most 128 variables, over those of the template. Names hold letters, digits and underscores.'),
   stdin: maybe(z.string()).describe('Its standard input, then end of file. Left out: nothing.'),
-  container: maybe(name).describe('The container\'s name. There is one, so it need not be said.'),
+  container: maybe(name).describe('The container\'s name; left out, the first one\'s. One that has ended is 409.'),
 });
 
 const sandboxFields = {
@@ -92,8 +92,9 @@ const SandboxRecord = z.object({
   id: 'SandboxRecord',
   description: `
 A sandbox in a list, with its times and its end. End reasons: \`deleted\` by its owner or an admin · \`force-deleted\` with its
-pool · \`idle-timeout\` · \`max-lifetime\` · \`exited\` its main process ended · \`lost\` it was found dead, its exit code unknown ·
-\`start-failed\`, \`start-timeout\`, \`retired\`: unclaimed ones.`.trim(),
+pool · \`idle-timeout\` · \`max-lifetime\` · \`exited\` its main process ended, of several containers the first
+one's · \`oom-killed\` that needed more memory than its limit, as far as the cluster tells · \`killed\` the cluster ended it, such as by an eviction ·
+\`lost\` it was found dead, its exit code unknown · \`start-failed\`, \`start-timeout\`, \`container-ended\`, \`retired\`: unclaimed ones.`.trim(),
 });
 
 const SandboxWithIdleTimeout = z.object({
@@ -105,6 +106,7 @@ const SandboxWithIdleTimeout = z.object({
 const SandboxWithEndpoints = z.object({
   ...sandboxFields,
   endpoints: z.record(z.string(), z.string()).describe('Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.'),
+  endedContainers: z.record(z.string(), z.string()).optional().describe('Containers beside the first that have ended by themselves, and how. The sandbox goes on without them.'),
 }).meta({ id: 'SandboxWithEndpoints' });
 
 export const SandboxEnvelope = z.object({ sandbox: Sandbox }).meta({ id: 'SandboxEnvelope' });

@@ -1,0 +1,49 @@
+import { expect } from 'chai';
+import { vitalsOf, type PodStatus } from '../../src/k8s/pod-vitals.ts';
+
+const START = '2026-01-01T00:00:00Z';
+const up = { running: {} };
+const over = (exitCode: number, reason = 'Error') => ({ terminated: { exitCode, reason } });
+type State = typeof up | ReturnType<typeof over>;
+
+const status = (phase: string, states: Readonly<Record<string, State>>, ready: 'True' | 'False' = 'False'): PodStatus => ({
+  phase, startTime: START, conditions: [{ type: 'Ready', status: ready, reason: 'ContainersNotReady' }],
+  // As kubelets have it: by name, not as the spec has them.
+  containerStatuses: Object.entries(states).reverse().map(([name, state]) => ({ name, state })),
+});
+
+const of = (given: PodStatus, containers: readonly string[] = ['web', 'agent'], endsBy?: number) => vitalsOf(given, { containers, endsBy });
+
+describe('what a Pod\'s status says of its instance', () => {
+  it('is gone as soon as its one container has ended, though its Pod still counts as running and not ready', () => {
+    expect(of(status('Running', { main: over(3) }), ['main'])).to.deep.equal({
+      kind: 'gone', exitCode: 3, reason: 'Error: its main process ended with exit code 3',
+    });
+  });
+
+  it('is gone at the end of the first container, with its exit code, while others remain', () => {
+    const gone = { kind: 'gone', exitCode: 0, reason: 'Completed: its main process ended with exit code 0' };
+    expect(of(status('Running', { web: over(0, 'Completed'), agent: up }))).to.deep.equal({ ...gone, remains: true });
+    expect(of(status('Failed', { web: over(0, 'Completed'), agent: over(9) }))).to.deep.equal(gone);
+  });
+
+  it('says until when what remains is given time', () => {
+    expect(of(status('Running', { web: over(0), agent: up }), ['web', 'agent'], 7)).to.deep.include({ remains: true, endsBy: 7 });
+  });
+
+  it('lives on without another container, and tells how that ended', () => {
+    expect(of(status('Running', { web: up, agent: over(1) }))).to.deep.equal({
+      kind: 'starting', reason: 'its container "agent" has ended: exit code 1', endedContainers: { agent: 'exit code 1' },
+    });
+  });
+
+  it('tells of no container that ends with the whole Pod', () => {
+    expect(of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7)).to.not.have.property('endedContainers');
+  });
+
+  it('tells that memory ran out, of the main process and of another container', () => {
+    expect(of(status('Running', { web: over(137, 'OOMKilled') }), ['web'])).to.include({ outOfMemory: true, exitCode: 137 });
+    expect(of(status('Running', { web: up, agent: over(137, 'OOMKilled') }))).to.deep.include({ endedContainers: { agent: 'OOMKilled, exit code 137' } });
+    expect(of(status('Failed', { web: over(1), agent: over(137, 'OOMKilled') }))).to.not.have.property('outOfMemory');
+  });
+});
