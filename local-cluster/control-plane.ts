@@ -13,11 +13,14 @@ import { Processes } from './control-plane/processes.ts';
 import { findPrograms } from './control-plane/programs.ts';
 import { clusterRights } from './control-plane/sandpool-rights.ts';
 import { eventually } from './eventually.ts';
+import { REAL_NODE, RealNode } from './real-node.ts';
 import { watchedFolder } from './watched-folder.ts';
 
 export interface ControlPlaneOptions {
-  /** How many nodes kwok plays: `node-0`, `node-1`, …; 3 unless told. */
+  /** How many nodes kwok plays: `node-0`, `node-1`, …; 3 unless told, none beside a real one. */
   readonly nodes?: number;
+  /** Adds a real node of this machine, with what script/real-node has put into this folder. */
+  readonly realNode?: string;
   /** Whether etcd waits for the disk, as a real one does: for figures. */
   readonly durable?: boolean;
   /** Whether etcd keeps every revision of everything, as JSON. */
@@ -45,6 +48,7 @@ export class ControlPlane extends Cluster {
   readonly #processes: Processes;
   readonly #programs: ReadonlyMap<string, string>;
   readonly #forwards = new Map<number, number>();
+  #realNode: RealNode | undefined;
 
   private constructor(layout: Layout, processes: Processes, programs: ReadonlyMap<string, string>) {
     const kubeconfigs: Readonly<Record<ClusterUser, string>> = { admin: layout.kubeconfig('admin'), sandpool: layout.kubeconfig('sandpool') };
@@ -54,13 +58,14 @@ export class ControlPlane extends Cluster {
   }
 
   /** Resolves once pods would run; rejects, with nothing left, when a component does not come up. */
-  static async start({ nodes = 3, durable = false, legible = false }: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  static async start({ realNode, nodes = realNode === undefined ? 3 : 0, durable = false, legible = false }: ControlPlaneOptions = {}): Promise<ControlPlane> {
     const programs = findPrograms();
     const folder = watchedFolder('control-plane');
     const processes = new Processes(folder);
     try {
-      const controlPlane = new ControlPlane(await lay(folder, { durable, legible }), processes, programs);
+      const controlPlane = new ControlPlane(await lay(folder, { durable, legible, leases: realNode !== undefined }), processes, programs);
       await controlPlane.#startAll(nodes);
+      if (realNode !== undefined) await controlPlane.#startRealNode(realNode);
       return controlPlane;
     } catch (error) {
       for (const component of COMPONENTS.toReversed()) await processes.end(component, 'SIGKILL');
@@ -71,10 +76,13 @@ export class ControlPlane extends Cluster {
 
   /** A kubeconfig whose user shows a client certificate instead of a token. */
   async certificateKubeconfig(user: ClusterUser): Promise<string> {
-    const { authority, folder } = this.#layout;
     const groups = USERS[user]?.[0];
-    const { certFile, keyFile } = await issueCertificate(authority, `client-${user}`, { name: user, ...(groups === undefined ? {} : { organization: groups }) });
-    const file = join(folder, `${user}-certificate.kubeconfig`);
+    return this.#writeCertificateKubeconfig(user, await issueCertificate(this.#layout.authority, `client-${user}`, { name: user, ...(groups === undefined ? {} : { organization: groups }) }));
+  }
+
+  #writeCertificateKubeconfig(name: string, { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string }): string {
+    const { authority, folder } = this.#layout;
+    const file = join(folder, `${name}-certificate.kubeconfig`);
     const credential = { 'client-certificate-data': readFileSync(certFile).toString('base64'), 'client-key-data': readFileSync(keyFile).toString('base64') };
     writeFileSync(file, kubeconfigText({ server: this.server, caFile: authority.certFile }, credential), { mode: 0o600 });
     return file;
@@ -158,7 +166,21 @@ export class ControlPlane extends Cluster {
     await this.restart('kwok');
   }
 
+  /** Only where it was started with one. */
+  get realNode(): RealNode {
+    if (!this.#realNode) throw new Error('this control plane has no real node');
+    return this.#realNode;
+  }
+
   override async stop(): Promise<void> {
+    try {
+      await this.#realNode?.stop();
+    } finally {
+      await this.#stopSimulated();
+    }
+  }
+
+  async #stopSimulated(): Promise<void> {
     for (const component of COMPONENTS.toReversed()) await this.#processes.end(component);
     await this.#processes.close();
   }
@@ -176,6 +198,29 @@ export class ControlPlane extends Cluster {
     };
     await become('kube-controller-manager', '--for=create', 'serviceaccount/default', '--namespace=default');
     if (nodes > 0) await become('kwok', '--for=condition=Ready', 'nodes', '--all');
+  }
+
+  async #startRealNode(programs: string): Promise<void> {
+    const { authority, folder, ports: { realKubelet: port } } = this.#layout;
+    const [client, serving] = await Promise.all([
+      issueCertificate(authority, 'real-node', { name: `system:node:${REAL_NODE}`, organization: 'system:nodes' }),
+      issueCertificate(authority, 'real-node-serving', { name: REAL_NODE, hosts: [`DNS:${REAL_NODE}`, 'IP:127.0.0.1'] }),
+    ]);
+    const own = join(folder, 'real-node');
+    mkdirSync(own, { mode: 0o711 });
+    const kubeconfig = this.#writeCertificateKubeconfig('real-node', client);
+    this.#realNode = new RealNode({
+      folder: own, programs, kubeconfig, port, kubelet: findPrograms(['kubelet']).get('kubelet') ?? '',
+      tls: { ...serving, clientCaFile: authority.certFile },
+    });
+    try {
+      await this.#realNode.start();
+      for (const wait of ['--for=create', '--for=condition=Ready']) await this.kubectl('wait', wait, `node/${REAL_NODE}`, '--timeout=50s');
+    } catch (error) {
+      const words = this.#realNode.lastWords();
+      await this.#realNode.stop().catch(() => undefined);
+      throw new Error(`the real node did not become Ready. ${words}`, { cause: error });
+    }
   }
 
   async #writeKwokConfig(): Promise<void> {
@@ -225,9 +270,9 @@ const aNode = (name: string): object =>
   ({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: NODE_ANNOTATION, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } } });
 
 /** Ports, certificates, tokens and kubeconfigs. The folder can be entered by the commands of exec, its files only by this user. */
-const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible'>): Promise<Layout> => {
+const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible' | 'leases'>): Promise<Layout> => {
   chmodSync(folder, 0o711);
-  const [etcd = 0, etcdPeer = 0, server = 0, kubelet = 0] = await freePorts(4);
+  const [etcd = 0, etcdPeer = 0, server = 0, kubelet = 0, realKubelet = 0] = await freePorts(5);
   const secrets = join(folder, 'certificates');
   mkdirSync(secrets, { mode: 0o700 });
   const authority = await makeAuthority(secrets);
@@ -240,7 +285,7 @@ const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible'>): P
   const tokens = writeTokens(folder, { server: `https://127.0.0.1:${server}`, authority });
   return {
     folder, ...kept, authority, serving, kubeletClient, frontProxyClient, serviceAccount,
-    ports: { etcd, etcdPeer, server, kubelet },
+    ports: { etcd, etcdPeer, server, kubelet, realKubelet },
     tokenFile: tokens.file,
     kwokConfigFile: join(folder, 'kwok.yaml'),
     kubeconfig: tokens.kubeconfig,

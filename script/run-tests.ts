@@ -1,7 +1,7 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
  * files that are named; with `--nodes` the suites of what stands on Node's own modules on the other Nodes too; with `kubernetes` alone the suites that need a
- * control plane, which otherwise don't run, and no checks. Two suites run beside each other, unless `--in-turn` is given: one
+ * control plane, with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no checks run with them. Two suites run beside each other, unless `--in-turn` is given: one
  * of real daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
  * failure; any other code means that it crashed itself.
  *
@@ -26,8 +26,8 @@ const KUBERNETES_DEADLINE_MS = 40 * 60_000;
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 3_000;
-/** The suite, and the argument, of what needs a control plane. */
-const KUBERNETES = 'kubernetes';
+/** The suites of what needs a control plane, and a real node, and the arguments that ask for one of them. */
+const KUBERNETES: Readonly<Record<string, string>> = { kubernetes: 'kubernetes', 'kubernetes --real-node': 'real-node' };
 
 const CHECKS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: 'build', command: [join(ROOT, 'script/build')] },
@@ -51,8 +51,8 @@ interface Lane { readonly suites: readonly Suite[]; readonly folder: string; rea
 const main = async (args: readonly string[]): Promise<number> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
   chmodSync(folder, 0o711); // sandboxes run under uids of their own, and must reach their folders below it
-  const kubernetes = args.length === 1 && args[0] === KUBERNETES;
-  const deadline = performance.now() + (kubernetes ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
+  const kubernetes = KUBERNETES[args.join(' ')];
+  const deadline = performance.now() + (kubernetes !== undefined ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
   const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
     for (const { current } of running) if (current) killSession(current);
@@ -64,11 +64,11 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const files = kubernetes ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
-  const checks = CHECKS.filter(({ name }) => files.length === 0 && (!kubernetes || name === 'build'));
+  const files = kubernetes !== undefined ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
+  const checks = CHECKS.filter(({ name }) => files.length === 0 && (kubernetes === undefined || name === 'build'));
   const results: SuiteResult[] = checks.map(runCheck);
   const suites: readonly Suite[] = files.length === 0
-    ? suitesOf(join(ROOT, 'test')).filter(({ name }) => (name === KUBERNETES) === kubernetes)
+    ? suitesOf(join(ROOT, 'test')).filter(({ name }) => (Object.values(KUBERNETES).includes(name) ? name : undefined) === kubernetes)
     : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
     const of = args.includes('--in-turn') || files.length > 0 ? [chosen] : [chosen.filter(isOfDaemons), chosen.filter((suite) => !isOfDaemons(suite))];

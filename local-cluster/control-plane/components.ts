@@ -6,10 +6,10 @@ import type { Authority } from './certificates.ts';
 export const COMPONENTS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok'] as const;
 export type Component = (typeof COMPONENTS)[number];
 
-/** Where everything of one control plane lies, all below one folder, and its ports on 127.0.0.1. */
+/** Where everything of one control plane lies, all below one folder, and its ports on 127.0.0.1; `kubelet` is kwok's. */
 export interface Layout {
   readonly folder: string;
-  readonly ports: { readonly etcd: number; readonly etcdPeer: number; readonly server: number; readonly kubelet: number };
+  readonly ports: { readonly etcd: number; readonly etcdPeer: number; readonly server: number; readonly kubelet: number; readonly realKubelet: number };
   readonly authority: Authority;
   readonly serving: { readonly certFile: string; readonly keyFile: string };
   readonly kubeletClient: { readonly certFile: string; readonly keyFile: string };
@@ -23,6 +23,8 @@ export interface Layout {
   readonly durable: boolean;
   /** Whether etcd keeps every revision of everything, as JSON: for who reads afterwards what happened. */
   readonly legible: boolean;
+  /** Whether its nodes renew their leases, as a kubelet does and kwok does not. */
+  readonly leases: boolean;
 }
 
 export const argumentsOf = (component: Component, layout: Layout): readonly string[] => {
@@ -69,12 +71,12 @@ const apiServer = (layout: Layout): readonly string[] => {
   ];
 };
 
-const controllerManager = ({ kubeconfig, authority, serviceAccount }: Layout): readonly string[] => [
+const controllerManager = ({ kubeconfig, authority, serviceAccount, leases }: Layout): readonly string[] => [
   `--kubeconfig=${kubeconfig('kube-controller-manager')}`, '--secure-port=0', '--leader-elect=false', '--use-service-account-credentials',
   `--root-ca-file=${authority.certFile}`, `--service-account-private-key-file=${serviceAccount.privateFile}`,
   '--kube-api-qps=1000', '--kube-api-burst=2000',
-  // Nodes renew no leases; a machine that is short of time must not have its pods evicted for it.
-  '--node-monitor-grace-period=1h',
+  // A machine that is short of time must not have its pods evicted for it.
+  ...(leases ? [] : ['--node-monitor-grace-period=1h']),
 ];
 
 const scheduler = ({ folder, kubeconfig }: Layout): readonly string[] => {

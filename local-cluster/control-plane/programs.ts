@@ -10,7 +10,7 @@ const PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-sch
  * Where each program of a control plane is, by name. script/test tells in TEST_CONTROL_PLANE; without it script/control-plane
  * is asked, which fails, saying so, where they have not been built yet.
  */
-export const findPrograms = (names: readonly (typeof PROGRAMS)[number][] = PROGRAMS): ReadonlyMap<string, string> => {
+export const findPrograms = (names: readonly (typeof PROGRAMS[number] | 'kubelet')[] = PROGRAMS): ReadonlyMap<string, string> => {
   const folders = (process.env['TEST_CONTROL_PLANE'] ?? execFileSync(SCRIPT, ['--find', ...names], { encoding: 'utf8' }).trim()).split(delimiter);
   return new Map(names.map((name) => {
     const folder = folders.find((candidate) => existsSync(join(candidate, name)));

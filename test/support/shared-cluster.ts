@@ -7,6 +7,7 @@ const NODES = 5;
 const START_MS = 180_000;
 /** One for all suites of a mocha process: it starts with the first that asks, and stops after the last. */
 let shared: Promise<Cluster> | undefined;
+let real: Promise<ControlPlane> | undefined;
 
 /** The cluster of this run, from the suite's first hook on: a control plane of its own, or what TEST_KUBECONFIG names. */
 export const onTheCluster = (): (() => Cluster) => {
@@ -31,6 +32,17 @@ export const onTheControlPlane = (): (() => ControlPlane) => {
   return () => known(controlPlane);
 };
 
+/** One with a real node, and no simulated one; skipped without `script/test kubernetes --real-node`. */
+export const onTheRealNode = (): (() => ControlPlane) => {
+  let controlPlane: ControlPlane | undefined;
+  before('a real node', async function () {
+    this.timeout(START_MS);
+    const realNode = process.env['TEST_REAL_NODE'] ?? skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
+    controlPlane = await (real ??= ControlPlane.start({ realNode }));
+  });
+  return () => known(controlPlane);
+};
+
 const known = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('there is a cluster from the first before hook on, not earlier');
   return value;
@@ -39,6 +51,5 @@ const known = <T>(value: T | undefined): T => {
 // Mocha's root suite is current while a test file is loaded, and files import this one at their top.
 after('the shared cluster', async function () {
   this.timeout(START_MS);
-  const cluster = await shared?.catch(() => undefined); // the hook that asked for it has failed
-  await cluster?.stop();
+  for (const asked of [shared, real]) await (await asked?.catch(() => undefined))?.stop(); // or the hook that asked for it has failed
 });

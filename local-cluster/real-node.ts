@@ -1,0 +1,197 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** The parts of the node that can be ended and begun. */
+export type NodePart = 'kubelet' | 'containerd';
+
+/** `tls`: what the kubelet shows as a server, and by whom its clients are known. `images`: see `realNodeImage`. */
+export interface RealNodePlace {
+  readonly folder: string;
+  /** What script/real-node names. */
+  readonly programs: string;
+  readonly kubelet: string;
+  /** Of the user `system:node:localhost`. */
+  readonly kubeconfig: string;
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string };
+}
+
+/** The name of the only real node, by which the API server reaches it. */
+export const REAL_NODE = 'localhost';
+/** On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils and Python. */
+export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string => `sandpool.test/${name}:1`;
+
+const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));
+const ORDER_MS = 60_000;
+const LOG_LINES = 8;
+
+/**
+ * containerd and a kubelet on this machine, in namespaces of their own (real-node/hold says how). What they change of the machine
+ * is put back at the end, also when this process is killed. There can be one at a time: its Pods' network is 10.88.0.0/16.
+ */
+export class RealNode {
+  readonly #place: RealNodePlace;
+  #hold: ChildProcess | undefined;
+  #answers: Interface | undefined;
+
+  constructor(place: RealNodePlace) {
+    this.#place = place;
+  }
+
+  /** Resolves once both run; that the node is Ready, the API server tells later. Rejects, with nothing left, when one does not start. */
+  async start(): Promise<void> {
+    const { folder, programs, kubelet } = this.#place;
+    mkdirSync(join(folder, 'cni'), { recursive: true, mode: 0o711 });
+    mkdirSync(join(folder, 'volume-plugins'), { recursive: true });
+    writeFileSync(join(folder, 'cni/10-ptp.conflist'), JSON.stringify(network(folder)));
+    writeFileSync(join(folder, 'containerd.toml'), containerdConfig(this.#place));
+    writeFileSync(join(folder, 'kubeconfig'), readFileSync(this.#place.kubeconfig), { mode: 0o600 });
+    this.configure();
+    const log = openSync(join(folder, 'hold.log'), 'a', 0o600);
+    const hold = spawn(HOLD, [folder, this.#cgroup, programs, kubelet], { cwd: '/', detached: true, stdio: ['pipe', 'pipe', log] });
+    closeSync(log);
+    hold.on('error', () => undefined); // `answer` tells
+    hold.stdin?.on('error', () => undefined);
+    this.#hold = hold;
+    if (hold.stdout) this.#answers = createInterface({ input: hold.stdout });
+    try {
+      await this.#answer('ready');
+    } catch (error) {
+      await this.stop().catch(() => undefined); // it did not start: that is what to tell
+      throw error;
+    }
+  }
+
+  /** Writes the kubelet's settings anew, with changes to them; they hold from its next start on. */
+  configure(changes: object = {}): void {
+    writeFileSync(join(this.#place.folder, 'kubelet.json'), JSON.stringify({ ...kubeletConfig(this.#place, this.#cgroup), ...changes }, undefined, 2));
+  }
+
+  /** SIGTERM; resolves once it has ended. Containers go on. */
+  async end(part: NodePart): Promise<void> { await this.#order('end', part); }
+  /** SIGKILL; resolves once it has ended. */
+  async kill(part: NodePart): Promise<void> { await this.#order('kill', part); }
+  /** Starts what was ended; containerd answers then, the kubelet a moment later. */
+  async begin(part: NodePart): Promise<void> { await this.#order('begin', part); }
+  /** SIGSTOP, until `goOn`. */
+  async halt(part: NodePart): Promise<void> { await this.#order('stop', part); }
+  async goOn(part: NodePart): Promise<void> { await this.#order('cont', part); }
+
+  /** Ends it and its containers; resolves once the machine is as it was. Rejects where something is left. */
+  async stop(): Promise<void> {
+    const hold = this.#hold;
+    if (!hold) return;
+    this.#hold = undefined;
+    const ended = hold.exitCode === null && hold.signalCode === null && hold.pid !== undefined ? once(hold, 'exit') : undefined;
+    hold.stdin?.end();
+    await ended;
+    this.#answers?.close();
+    if (hold.exitCode !== 0) throw new Error(`the real node did not end in order. ${this.lastWords()}`);
+  }
+
+  /** For an error: how its logs end. */
+  lastWords(): string {
+    return ['hold', 'containerd', 'kubelet'].flatMap((name) => {
+      const file = join(this.#place.folder, `${name}.log`);
+      return [`${file} ends so:`, ...lastLines(file)];
+    }).join('\n');
+  }
+
+  get #cgroup(): string { return `sandpool-node-${process.pid}`; }
+
+  async #order(order: string, part: NodePart): Promise<void> {
+    this.#hold?.stdin?.write(`${order} ${part}\n`);
+    await this.#answer('done');
+  }
+
+  async #answer(wanted: string): Promise<void> {
+    const [answers, hold] = [this.#answers, this.#hold];
+    if (!answers || !hold) throw new Error('the real node is not running');
+    const line = await Promise.race([
+      once(answers, 'line', { signal: AbortSignal.timeout(ORDER_MS) }).then(([text]) => String(text)),
+      once(hold, 'exit').then(() => 'it ended'),
+    ]).catch((error: unknown) => String(error));
+    if (line !== wanted) throw new Error(`the real node did not do as told: ${line}. ${this.lastWords()}`);
+  }
+}
+
+const lastLines = (file: string): readonly string[] => {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).map((line) => `  ${line.slice(0, 400)}`);
+  } catch {
+    return ['  it is not there'];
+  }
+};
+
+const RUNTIME_SOCKET = 'unix:///run/containerd/containerd.sock';
+
+const kubeletConfig = ({ folder, port, tls }: RealNodePlace, cgroup: string): object => ({
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  address: '127.0.0.1',
+  port,
+  healthzPort: 0,
+  readOnlyPort: 0,
+  tlsCertFile: tls.certFile,
+  tlsPrivateKeyFile: tls.keyFile,
+  authentication: { anonymous: { enabled: false }, webhook: { enabled: false }, x509: { clientCAFile: tls.clientCaFile } },
+  authorization: { mode: 'AlwaysAllow' },
+  containerRuntimeEndpoint: RUNTIME_SOCKET,
+  cgroupRoot: `/${cgroup}`,
+  cgroupDriver: 'cgroupfs',
+  cgroupsPerQOS: true,
+  enforceNodeAllocatable: [],
+  failCgroupV1: false,
+  failSwapOn: false,
+  oomScoreAdj: 0,
+  makeIPTablesUtilChains: false,
+  localStorageCapacityIsolation: false,
+  evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%' },
+  imageGCHighThresholdPercent: 100,
+  imageGCLowThresholdPercent: 99,
+  imagePullCredentialsVerificationPolicy: 'NeverVerify',
+  volumePluginDir: join(folder, 'volume-plugins'),
+  podLogsDir: join(folder, 'pod-logs'),
+  maxPods: 250,
+  resolvConf: '',
+  registerNode: true,
+  // Ten seconds by default: a Pod that ends would be told late.
+  nodeStatusUpdateFrequency: '5s',
+  kubeAPIQPS: 200,
+  kubeAPIBurst: 400,
+});
+
+const containerdConfig = ({ folder, programs }: RealNodePlace): string => `
+version = 2
+root = "${join(folder, 'containerd')}"
+state = "/run/containerd"
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${realNodeImage('pause')}"
+  restrict_oom_score_adj = true
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "${join(programs, 'root/usr/lib/cni')}"
+    conf_dir = "${join(folder, 'cni')}"
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        BinaryName = "${join(programs, 'root/usr/sbin/runc')}"
+        SystemdCgroup = false
+`;
+
+/** Each Pod has a link of its own to this machine, and no way further. */
+const network = (folder: string): object => ({
+  cniVersion: '0.4.0',
+  name: 'sandpool-node',
+  plugins: [{ type: 'ptp', ipMasq: false, mtu: 1_400, ipam: { type: 'host-local', dataDir: join(folder, 'addresses'), ranges: [[{ subnet: '10.88.0.0/16' }]], routes: [{ dst: '0.0.0.0/0' }] } }],
+});

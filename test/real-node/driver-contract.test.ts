@@ -1,0 +1,41 @@
+import { sandboxDriverSuite, type DriverUnderTest } from '../contracts/sandbox-driver.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { PodDriver } from '../support/a-pod-driver.ts';
+import { execProbe } from '../support/a-probe.ts';
+import { echoOrder, realOrder } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+describe('the contract of drivers, on a real node', function () {
+  this.timeout(60_000);
+  const cluster = onTheRealNode();
+  let namespace: string;
+
+  before(async () => {
+    await installCustomResources(cluster());
+    namespace = await cluster().namespace();
+  });
+
+  const aDriver = async (): Promise<DriverUnderTest> => {
+    const pods = await PodDriver.make(cluster(), namespace);
+    const probe = execProbe(['true']);
+    return {
+      driver: pods.driver,
+      orders: {
+        lasting: () => realOrder(pods),
+        printing: (text) => realOrder(pods, { given: { command: ['echo', text] } }),
+        echoing: (port) => echoOrder(pods, port),
+        unfit: [
+          { definition: realOrder(pods, { image: 'host' }).definition, field: 'spec.containers[0].image' },
+          { definition: realOrder(pods, {}, { definition: { network: 'host' } }).definition, field: 'spec.network' },
+          {
+            definition: realOrder(pods, { readinessProbe: probe }, { definition: { endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } } } }).definition,
+            field: 'spec.endpoints',
+          },
+        ],
+      },
+      close: () => pods.close(),
+    };
+  };
+
+  sandboxDriverSuite('Pods of a real node', aDriver);
+});

@@ -1,0 +1,27 @@
+import { realNodeImage } from '../../local-cluster/real-node.ts';
+import type { PodDriver, PodOrderPart } from './a-pod-driver.ts';
+import type { Birth } from '../../src/model/sandbox.ts';
+import type { ContainerDefinition } from '../../src/model/template.ts';
+
+/** Suites leave many behind, and a real node has no more than this machine. */
+const SMALL = { cpuCores: 0.01, memoryBytes: 2 ** 20 };
+
+/** Orders of containers that a real node can run: its images, and main processes that are there. */
+export const realOrder = (pods: PodDriver, container: Partial<ContainerDefinition> = {}, part: Omit<PodOrderPart, 'container'> = {}): Birth => {
+  const { image = realNodeImage('busybox') } = container;
+  return pods.order(image, { ...part, container: { workingDir: '/tmp', requests: SMALL, given: { command: ['sleep', '1000000'] }, ...container, image } });
+};
+
+/** Echoes what comes on a port of the loopback, which is where a port-forward leads. */
+export const echoOrder = (pods: PodDriver, port: number): Birth =>
+  realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', ECHO, String(port)] } });
+
+const ECHO = `
+import socketserver, sys
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while received := self.request.recv(65536):
+            self.request.sendall(received)
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+Server(("127.0.0.1", int(sys.argv[1])), Echo).serve_forever()`;
