@@ -43,19 +43,19 @@ export class IdleInstances {
   }
 
   /**
-   * Acquires one after an uncached look at what the mirror may not show yet. Refuses with `unavailable` where the truth is out of
-   * reach.
+   * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so many are to be known. Refuses
+   * with `unavailable` where the truth is out of reach.
    */
-  async find(poolUid: string, namespace: string): Promise<HeldInstance | undefined> {
-    if (!await this.look(poolUid, namespace)) throw unavailable('whether an instance is idle can not be told now; try again');
+  async find(poolUid: string, namespace: string, atLeast = 1): Promise<HeldInstance | undefined> {
+    if (!await this.look(poolUid, namespace, atLeast)) throw unavailable('whether an instance is idle can not be told now; try again');
     return this.acquire(poolUid);
   }
 
   /** Looks uncached: what is idle, and not shown so yet, turns idle here. Never rejects; false where the truth is out of reach. */
-  async look(poolUid: string, namespace: string): Promise<boolean> {
+  async look(poolUid: string, namespace: string, atLeast = 1): Promise<boolean> {
     const { driver, log, learn } = this.#deps;
     try {
-      for (const fact of await driver.idle(poolUid, namespace)) learn(fact);
+      for (const fact of await driver.idle(poolUid, namespace, atLeast)) learn(fact);
       return true;
     } catch (error) {
       log.warn({ poolUid, error }, 'idle instances could not be looked for');
@@ -63,13 +63,15 @@ export class IdleInstances {
     }
   }
 
-  /** Waits until one of the pool's that claims of this process hold is released or gone; false, at once, where there is none. */
-  async untilReleased(poolUid: string, until: number): Promise<boolean> {
+  /**
+   * Waits until the one of the pool's that claims of this process have held the longest is released or gone, and returns its
+   * id; undefined, at once, where there is none.
+   */
+  async untilReleased(poolUid: string, until: number): Promise<string | undefined> {
     const { index, waiters } = this.#deps;
     const id = index.heldOf(poolUid);
-    if (id === undefined) return false;
-    await waiters.until(id, () => !index.isHeld(id), until);
-    return true;
+    if (id !== undefined) await waiters.until(id, () => !index.isHeld(id), until);
+    return id;
   }
 
   #release(poolUid: string, id: string): void {

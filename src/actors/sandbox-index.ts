@@ -113,7 +113,7 @@ export class SandboxIndex {
     return count;
   }
 
-  /** One of the pool's that is held and lives; undefined where none is. */
+  /** The one of the pool's that has been held the longest and lives; undefined where none is. */
   heldOf(poolUid: string): string | undefined {
     for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) return id;
     return undefined;

@@ -194,10 +194,10 @@ export interface SandboxDriver {
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Idle instances of the pool that reports may not have shown yet, read uncached after this call came; bounded. Those who
-   * ask at the same time share one reading. None where reports are never behind.
+   * Idle instances of the pool that reports may not have shown yet, read uncached after this call came; bounded. It may
+   * end once it has found `atLeast`. Those who ask at the same time share one reading. None where reports are never behind.
    */
-  idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]>;
+  idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
    * What a request with an Idempotency-Key claimed in the namespace, by its mark's key, that reports may not have shown yet: read
    * uncached after this call came, by the mark on the record; bounded. None where reports are never behind.

@@ -26,9 +26,9 @@ const MOST_READ = 20;
 
 /**
  * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on with for 10 pages while
- * all that it shows are starting or unavailable, as the mirror says. Its word stands once it has all that stood when the list was made;
+ * fewer than were asked for are ready, as the mirror says. Its word stands once it has all that stood when the list was made;
  * where it does not come to that soon, the 20 oldest of their Pods are read too. Of those that only their node keeps, the nodes are read,
- * at most 20. At most one look in 250 ms and pool, shared by all who asked before it began.
+ * at most 20. At most one look in 250 ms for so many of a pool, shared by all who asked before it began.
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
@@ -39,12 +39,13 @@ export class IdleLook {
     this.#reads = new SharedReads({ clock: deps.clock, read: (key) => this.#list(key) });
   }
 
-  async look(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
-    return await this.#reads.read(`${namespace}/${poolUid}`) ?? [];
+  async look(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]> {
+    return await this.#reads.read(`${namespace}/${poolUid}/${atLeast}`) ?? [];
   }
 
   async #list(key: string): Promise<readonly InstanceFact[]> {
-    const [namespace = '', poolUid = ''] = key.split('/');
+    const [namespace = '', poolUid = '', atLeast] = key.split('/');
+    const found: InstanceFact[] = [];
     const late: StoredSandbox[] = [];
     let revision = '';
     let rest: string | undefined;
@@ -56,12 +57,12 @@ export class IdleLook {
       const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating, record }) => !terminating && !record.claim);
       await Promise.all(shown.map((stored) => this.#read(stored)));
       late.push(...shown.filter((stored) => isLate(this.#known(stored))));
-      const ready = this.#ready(shown);
-      if (ready.length > 0) return ready;
+      found.push(...this.#ready(shown));
+      if (found.length >= Number(atLeast)) return found;
       rest = next;
       if (rest === undefined) break;
     }
-    return late.length === 0 ? [] : await this.#lookAgain(late, revision);
+    return late.length === 0 ? found : [...found, ...await this.#lookAgain(late, revision)];
   }
 
   /** At those that the mirror does not have as ready: it may be behind. */

@@ -196,8 +196,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#readIn(this.#mirror.sandbox(id)?.record.poolOwner.namespace ?? namespace, id);
   }
 
-  async idle(poolUid: string, namespace: string): Promise<readonly InstanceFact[]> {
-    return await this.#idle.look(poolUid, namespace);
+  async idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]> {
+    return await this.#idle.look(poolUid, namespace, atLeast);
   }
 
   async claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {

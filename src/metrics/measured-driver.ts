@@ -36,7 +36,7 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     read: (id) => timed('read', () => driver.read(id)),
     confirm: (id, namespace) => driver.confirm(id, namespace),
     claimedUnder: (...call) => driver.claimedUnder(...call),
-    idle: (poolUid, namespace) => driver.idle(poolUid, namespace),
+    idle: (poolUid, namespace, atLeast) => driver.idle(poolUid, namespace, atLeast),
     caughtUp: () => driver.caughtUp(),
     exec: (id, request, signal) => timed('exec', () => driver.exec(id, request, signal)),
     attach: (id, request) => timed('attach', () => driver.attach(id, request)),

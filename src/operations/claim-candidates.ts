@@ -15,6 +15,8 @@ export interface ClaimCandidatesDeps {
 
 /** How long a claim may take that does not wait, and that has something to try for. Milliseconds. */
 const DEADLINE_MS = 5_000;
+/** How often a claim that does not wait, and that others came before, looks for more idle ones than it knew of. */
+const MOST_SEARCHES = 3;
 
 /** An instance to try for: `until` then, at `place` in the order of those who wait. Whoever is given it declares `instance` with `using`. */
 export interface Candidate {
@@ -40,7 +42,8 @@ export class ClaimCandidates {
   readonly #began: number;
   #place: WaitingPlace | undefined;
   #line: PlaceInLine | undefined;
-  #refused = false;
+  /** How many it knew to be idle when others came before it. */
+  #passedBy: number | undefined;
   #over = false;
 
   constructor(deps: ClaimCandidatesDeps, of: CandidatesOf) {
@@ -54,10 +57,12 @@ export class ClaimCandidates {
 
   /** Undefined: there is none, and its time is over. Rejects where there will be none. */
   async next(): Promise<Candidate | undefined> {
-    const { waitMs } = this.#of;
+    const { pool, waitMs } = this.#of;
+    const { supervisor: { idle }, clock } = this.#deps;
+    if (waitMs === 0) return this.#candidate(await this.#search(this.#began + DEADLINE_MS));
     if (!this.#line) {
-      const instance = this.#refused ? undefined : await this.#atOnce();
-      if (instance || waitMs === 0) return instance && this.#candidate(instance);
+      const instance = this.#passedBy === undefined ? idle.acquire(pool.uid) : undefined;
+      if (instance) return this.#candidate(instance);
       await this.#join();
     }
     if (this.#over) return undefined;
@@ -66,14 +71,12 @@ export class ClaimCandidates {
     if (typeof next === 'object') return this.#candidate(next);
     if (next !== 'over') throw this.#refusalOf(next);
     this.#over = true;
-    const { pool } = this.#of;
-    const last = await this.#deps.supervisor.idle.find(pool.uid, pool.owner.namespace);
-    return last && this.#candidate(last);
+    return this.#candidate(await this.#search(clock.now() + DEADLINE_MS));
   }
 
   /** It was not the claim's turn. To be called before the instance is released. */
-  notItsTurn(): void {
-    this.#refused = true;
+  notItsTurn({ idle }: HeldInstance): void {
+    this.#passedBy = idle;
     this.#line?.pause();
   }
 
@@ -85,8 +88,9 @@ export class ClaimCandidates {
     if (this.#place) coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
   }
 
-  #candidate(instance: HeldInstance): Candidate {
+  #candidate(instance: HeldInstance | undefined): Candidate | undefined {
     const { clock } = this.#deps;
+    if (!instance) return undefined;
     if (this.#of.signal?.aborted) {
       instance[Symbol.dispose]();
       throw this.#refusalOf('gone');
@@ -94,17 +98,38 @@ export class ClaimCandidates {
     return { instance, place: this.#place, until: (this.#of.waitMs === 0 ? this.#began : clock.now()) + DEADLINE_MS };
   }
 
-  async #atOnce(): Promise<HeldInstance | undefined> {
+  /**
+   * Looks uncached before it says that there is none, and waits for what other claims hold: one that they do not get was idle all
+   * the while. Refuses with `unavailable` where that does not show in time.
+   */
+  async #search(until: number): Promise<HeldInstance | undefined> {
     const { supervisor: { idle }, clock } = this.#deps;
-    const { pool, waitMs } = this.#of;
-    if (waitMs > 0) return idle.acquire(pool.uid);
-    const until = this.#began + DEADLINE_MS;
+    const { waitMs, pool: { uid, owner: { namespace } } } = this.#of;
+    if (this.#passedBy !== undefined && waitMs === 0) return await this.#searchForMore(this.#passedBy, until);
+    let first: string | undefined;
     for (;;) {
-      const instance = idle.acquire(pool.uid) ?? await idle.find(pool.uid, pool.owner.namespace);
-      if (instance) return instance;
-      // One that another claim holds and does not get was idle all the while.
-      if (clock.now() >= until || !await idle.untilReleased(pool.uid, until)) return undefined;
+      const isLast = clock.now() >= until;
+      const instance = idle.acquire(uid) ?? await idle.find(uid, namespace);
+      const held = instance ? undefined : await idle.untilReleased(uid, until);
+      if (held === undefined) return instance;
+      if (isLast && held === first) throw unavailable('an instance is held by a claim of which it is not known yet whether it was made; try again');
+      if (isLast) return undefined;
+      first ??= held;
     }
+  }
+
+  /** More may be idle than it knew of when others came before it: what claims held that did not get it, and what the mirror did not show. */
+  async #searchForMore(known: number, until: number): Promise<HeldInstance | undefined> {
+    const { supervisor: { idle }, clock } = this.#deps;
+    const { uid, owner: { namespace } } = this.#of.pool;
+    for (let search = 0; search < MOST_SEARCHES && clock.now() < until; search++) {
+      const held = await idle.untilReleased(uid, until);
+      const instance = await idle.find(uid, namespace, known + 1);
+      if (instance && instance.idle > known) return instance;
+      instance?.[Symbol.dispose]();
+      if (held === undefined) return undefined;
+    }
+    return undefined;
   }
 
   async #join(): Promise<void> {

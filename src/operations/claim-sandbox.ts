@@ -113,7 +113,7 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
       left = undefined; // withdrawn in the same step, or settled later
       const askedAt = clock.now();
       const admission = await step('admit', () => admit(deps, pool.record, { candidate, attempt, from, looked, request }));
-      if (admission === 'not-its-turn') candidates.notItsTurn();
+      if (admission === 'not-its-turn') candidates.notItsTurn(instance);
       if (typeof admission === 'object') {
         const found = await lookForEarlier(deps, { request, owner: caller, ...admission });
         if (found) return found;

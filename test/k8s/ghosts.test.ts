@@ -33,7 +33,7 @@ describe('a sandbox that ends while it is read', () => {
     api.remove(other.podAt); // so that the look has one to read
     await driver.confirm(other.id, other.namespace);
     const held = api.holdRead(other.podAt);
-    const looking = driver.idle(last(one.id)?.record?.poolUid ?? '', one.namespace);
+    const looking = driver.idle(last(one.id)?.record?.poolUid ?? '', one.namespace, 1);
     await held.begun;
 
     api.letGo();

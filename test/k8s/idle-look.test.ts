@@ -11,7 +11,7 @@ const READY: Vitals = { kind: 'available', startedAt: 1 };
 const STARTING: Vitals = { kind: 'starting' };
 
 /** A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are not any more, which it comes to know if it `hears`. */
-const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false } = {}) => {
+const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false, shown = [] as readonly string[] } = {}) => {
   const { record } = anOrder();
   let trouble = onTrouble;
   const ids = Array.from({ length: size }, (_, n) => `i${n}`);
@@ -20,7 +20,7 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
     const born = bornSandbox({ ...record, id, createdAt: 1_000 + n }) as { readonly metadata: object };
     return { ...born, metadata: { ...born.metadata, uid: `uid-${id}`, resourceVersion: '1' } };
   });
-  for (const id of ids) mirror.putPod(onTrouble ? { ...aPod(id), vitals: READY } : aPod(id));
+  for (const id of ids) mirror.putPod(onTrouble || shown.includes(id) ? { ...aPod(id), vitals: READY } : aPod(id));
   const read: string[] = [];
   const nodes: string[] = [];
   const asked: string[] = [];
@@ -43,7 +43,7 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
       return { id, record: stored.record, vitals: ready.includes(id) ? READY : STARTING };
     },
   });
-  return { look: () => look.look(record.poolUid, record.poolOwner.namespace), read, asked, nodes };
+  return { look: (atLeast = 1) => look.look(record.poolUid, record.poolOwner.namespace, atLeast), read, asked, nodes };
 };
 
 const aPod = (id: string): StoredPod => ({
@@ -54,6 +54,12 @@ describe('a look for idle instances', () => {
   it('finds one whose Pod is ready, and whose mirror does not know it yet', async () => {
     const pool = aPool(3, ['i1']);
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i1']);
+  });
+
+  it('goes on for as many as are asked for where the mirror shows fewer', async () => {
+    const pool = aPool(3, ['i1'], { hears: true, shown: ['i0'] });
+    expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0']);
+    expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
   });
 
   it('takes the word of a mirror that has all that stood when the list was made, however many are starting', async () => {

@@ -27,7 +27,7 @@ describe('what a node can suffer', function () {
     const node = await nodeOf(idle.id);
     await kubectl('cordon', node);
     await isUnavailable(idle.id, 'its node is cordoned');
-    expect((await pods.driver.idle(idle.poolUid, pods.namespace)).map(({ id }) => id)).to.not.include(idle.id);
+    expect((await pods.driver.idle(idle.poolUid, pods.namespace, 1)).map(({ id }) => id)).to.not.include(idle.id);
     expect(last(idle.id)?.record?.state).to.equal('idle');
     await kubectl('uncordon', node);
     await isAvailable(idle.id);

@@ -201,7 +201,7 @@ describe('what a Pod can suffer', function () {
       await eventually(() => other.log.of(id).at(-1)?.record === undefined, 'all know');
       expect(await rejection(other.driver.claim(record, aClaim({ owner: record.poolOwner })))).to.be.instanceOf(RecordConflict);
       expect((await other.driver.confirm(id, pods.namespace)).record).to.equal(undefined);
-      expect((await other.driver.idle(record.poolUid, pods.namespace)).map((fact) => fact.id)).to.not.include(id);
+      expect((await other.driver.idle(record.poolUid, pods.namespace, 1)).map((fact) => fact.id)).to.not.include(id);
       await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
       await other.close();
     });

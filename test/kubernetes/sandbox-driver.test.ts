@@ -149,9 +149,9 @@ describe('sandboxes as Pods of a real API server', function () {
     const order = anOrderHere();
     const record = await replica.driver.launch(order, permitted);
     await replica.log.when(record.id, 'available');
-    expect((await replica.driver.idle(record.poolUid, namespace)).map(({ id }) => id)).to.include(record.id);
+    expect((await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id)).to.include(record.id);
     await replica.driver.claim(record, aClaimHere());
-    expect((await replica.driver.idle(record.poolUid, namespace)).map(({ id }) => id)).to.not.include(record.id);
+    expect((await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id)).to.not.include(record.id);
   });
 
   it('whose Pod is deleted by hand end', async () => {

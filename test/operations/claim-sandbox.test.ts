@@ -134,4 +134,22 @@ describe('a claim', () => {
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
     });
   });
+
+  it('is not told that none is idle while a claim holds one of which it is not known whether it was made', async () => {
+    const { claim, driver, entries, clock } = await filled(1);
+    driver.hold('claim');
+    driver.hold('retire');
+    const first = rejection(claim(alice, { poolName: 'default' }));
+    await eventually(() => entries.length === 1, 'it is being written');
+    const others = [0, 2_000].map((waitMs) => rejection(claim(alice, { poolName: 'default', waitMs })));
+    let refused: readonly string[] = [];
+    void Promise.all(others).then((errors) => { refused = errors.map(codeOf); });
+    await eventually(() => {
+      clock.advance(100);
+      return refused.length === 2;
+    }, 'both are refused');
+
+    expect(refused).to.deep.equal(['UNAVAILABLE', 'UNAVAILABLE']);
+    expect(codeOf(await first)).to.equal('UNAVAILABLE');
+  });
 });

@@ -107,6 +107,59 @@ describe('a claim that waits', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
   });
 
+  describe('leaves to one that does not wait', () => {
+    /** Two are idle, and one claim waits, on another replica. */
+    const twoIdle = async () => {
+      const world = await anEmptyPool();
+      const { grow, supervisor, pool, coordination } = world;
+      await grow(2);
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'they are idle');
+      await coordination.joinWaiting(pool);
+      return world;
+    };
+
+    it('an instance that another claim held meanwhile, and did not get', async () => {
+      const { coordination, claim, supervisor, pool } = await twoIdle();
+      const { admitClaim } = coordination;
+      let refuse = (): void => undefined;
+      const asks: string[] = [];
+      coordination.admitClaim = async (entry) => {
+        asks.push(entry.instance);
+        if (asks.length > 1) return await admitClaim.call(coordination, entry);
+        await new Promise<void>((resolve) => { refuse = resolve; });
+        return 'full';
+      };
+      const first = rejection(claim(alice, { poolName: 'default' }));
+      await eventually(() => asks.length === 1, 'the first is about to be refused');
+      const second = claim(alice, { poolName: 'default' });
+      await eventually(() => asks.length === 2, 'the second has asked');
+      refuse();
+
+      expect(codeOf(await first)).to.equal('QUOTA_EXCEEDED');
+      expect(await second).to.have.property('status', 'Running');
+      expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
+    });
+
+    it('an instance that the mirror did not show', async () => {
+      const { driver, supervisor, pool, claim, grow } = await twoIdle();
+      driver.startsByItself = false;
+      await grow(1);
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+      await grow(2);
+      await eventually(() => supervisor.pools.get(pool.uid)?.counts.starting === 1, 'and one starts');
+      const id = driver.running().find((each) => supervisor.sandbox(each)?.state === 'starting') ?? '';
+      const asked: number[] = [];
+      driver.idle = async (_pool: string, _namespace: string, atLeast: number) => {
+        asked.push(atLeast);
+        const { record } = await driver.read(id);
+        return record ? [{ id: record.id, record, vitals: { kind: 'available', startedAt: 1 } }] : [];
+      };
+
+      expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
+      expect(asked).to.deep.equal([2]);
+    });
+  });
+
   it('is refused where its pool went while it tried for an instance of it', async () => {
     const { wait, grow, driver, pools } = await anEmptyPool();
     const { claimed } = await wait('a');

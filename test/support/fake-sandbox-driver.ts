@@ -198,7 +198,7 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   async confirm(): Promise<undefined> {}
 
-  async idle(): Promise<readonly InstanceFact[]> { return []; }
+  async idle(..._of: [poolUid: string, namespace: string, atLeast: number]): Promise<readonly InstanceFact[]> { return []; }
 
   async claimedUnder(): Promise<readonly InstanceFact[]> { return []; }
 
