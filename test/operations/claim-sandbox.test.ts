@@ -9,6 +9,9 @@ const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
+const isWritten = ({ calls }: { readonly calls: readonly string[] }): Promise<void> =>
+  eventually(() => calls.some((call) => call.startsWith('claim')), 'it is being written');
+
 describe('a claim', () => {
   const filled = async (replicas: number) => {
     const world = await aSupervisor({ pool: { replicas } });
@@ -29,10 +32,18 @@ describe('a claim', () => {
       driver.becomeUnavailable(instance);
       await eventually(() => supervisor.pools.get(pool.uid)?.counts.unavailable === 1, 'not ready');
     };
+    /** A claim whose write has no answer, nor its undoing, until the driver lets them go. */
+    const stuck = async () => {
+      for (const call of ['claim', 'retire'] as const) driver.hold(call);
+      const claimed = world.claim(alice, { poolName: 'default' }).catch(codeOf);
+      await isWritten(driver);
+      return { claimed };
+    };
     return {
       ...world,
       entries,
       flap,
+      stuck,
       onAdmission: (happens: typeof before) => {
         before = happens;
       },
@@ -79,20 +90,43 @@ describe('a claim', () => {
     });
   });
 
+  describe('beside one that holds all that is idle and is not settled', () => {
+    for (const waitMs of [0, 1_000]) {
+      it(`can not be told that there is none, waiting ${waitMs} ms`, async () => {
+        const { claim, clock, driver, stuck } = await filled(1);
+        const { claimed } = await stuck();
+        let outcome: string | undefined;
+        void claim(alice, { poolName: 'default', waitMs }).catch((error: unknown) => { outcome = codeOf(error); });
+        await eventually(() => {
+          clock.advance(500);
+          return outcome !== undefined;
+        }, 'it is refused');
+
+        expect(outcome).to.equal('UNAVAILABLE');
+        expect(await claimed).to.equal('UNAVAILABLE');
+        for (const call of ['claim', 'retire'] as const) driver.letGo(call);
+      });
+    }
+  });
+
   describe('under an Idempotency-Key whose instance dies before it is written', () => {
-    it('gets the next one', async () => {
-      const { claim, driver, entries, supervisor, pool, coordination } = await filled(2);
+    /** It is being written when its instance dies, and what became of the write is not known. */
+    const dies = async (...held: readonly 'retire'[]) => {
+      const world = await filled(2);
+      const { claim, driver, entries } = world;
       driver.startsByItself = false;
-      driver.hold('claim');
+      for (const call of ['claim', ...held] as const) driver.hold(call);
       const claimed = claim(alice, { poolName: 'default', mark: MARK });
-      await eventually(
-        () => driver.calls.some((call) => call.startsWith('claim')),
-        'it is being written',
-      );
+      await isWritten(driver);
       driver.end(entries[0]?.instance ?? '');
       await driver.settled();
       driver.failNext('claim', new OutcomeUnknown());
       driver.letGo('claim');
+      return { ...world, claimed };
+    };
+
+    it('gets the next one', async () => {
+      const { claimed, entries, supervisor, pool, coordination } = await dies();
 
       const { id } = await claimed;
       expect(entries.map(({ instance, from }) => [instance, from])).to.deep.equal([
@@ -105,18 +139,8 @@ describe('a claim', () => {
     });
 
     it('is refused with 503 as long as the write may yet land', async () => {
-      const { claim, driver, entries, supervisor, pool, unsettled, clock } = await filled(2);
-      driver.hold('claim');
-      driver.hold('retire');
-      const claimed = claim(alice, { poolName: 'default', mark: MARK });
-      await eventually(
-        () => driver.calls.some((call) => call.startsWith('claim')),
-        'it is being written',
-      );
-      driver.end(entries[0]?.instance ?? '');
-      await driver.settled();
-      driver.failNext('claim', new OutcomeUnknown());
-      driver.letGo('claim');
+      const world = await dies('retire');
+      const { claimed, driver, entries, supervisor, pool, unsettled, clock } = world;
       await eventually(
         () => driver.calls.some((call) => call.startsWith('retire')),
         'it is being retired',
