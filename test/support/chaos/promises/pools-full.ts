@@ -1,11 +1,11 @@
 import { longestWithout } from '../calm.ts';
 import type { Case } from '../case.ts';
 import type { Look } from '../history.ts';
-import type { PoolLife } from '../lives.ts';
+import type { LifeState, PoolLife } from '../lives.ts';
 
 const WITHIN_MS = 10_000;
 
-/** After 10 s of calm each pool has what it should: as many idle and running as its replicas. */
+/** After 10 s of calm each pool has what it should: as many idle, running and left to their nodes as its replicas. */
 export const poolsFull = (seen: Case): readonly string[] => {
   const steps = usableSteps(seen);
   return [...seen.pools.values()].flatMap((pool) => {
@@ -30,13 +30,15 @@ export const poolsFull = (seen: Case): readonly string[] => {
 
 interface Step { readonly revision: number; readonly by: number; readonly limit?: number }
 
-/** By pool: what becomes idle or running, and is no more. */
+const HAD: readonly LifeState[] = ['booting', 'idle', 'running'];
+
+/** By pool: what it comes to have, and has no more. */
 const usableSteps = ({ all: { instances } }: Case): ReadonlyMap<string, readonly Step[]> => {
   const steps = new Map<string, Step[]>();
   for (const { poolUid, spans } of instances.values()) {
     const of = steps.get(poolUid) ?? [];
     steps.set(poolUid, of);
-    for (const { state, from, to } of spans) if (state === 'idle' || state === 'running') of.push({ revision: from, by: 1 }, { revision: to, by: -1 });
+    for (const { state, from, to } of spans) if (HAD.includes(state)) of.push({ revision: from, by: 1 }, { revision: to, by: -1 });
   }
   return steps;
 };
