@@ -9,14 +9,20 @@ import { TestClock } from '../support/test-clock.ts';
 import type { MemoryApi } from './a-memory-api.ts';
 import { testSeals } from '../support/test-seals.ts';
 
-/** A driver over an API server in memory, with one node; `facts`: what it has reported. */
-export const aDriver = async (api: MemoryApi, { terminationGraceSeconds = 0 } = {}) => {
+/** A driver over an API server in memory, with one node. Nothing is watched yet. */
+export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0 } = {}) => {
   if (!api.objects.has('/api/v1/nodes/n1')) api.put('/api/v1/nodes/n1', { metadata: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
-  const facts: InstanceFact[] = [];
   const clock = new TestClock();
   const driver = new KubernetesSandboxDriver({
     api: api.server, streams: { gone: () => undefined, stop: async () => undefined } as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
   });
+  return { driver, clock };
+};
+
+/** The same, watching; `facts`: what it has reported. */
+export const aDriver = async (api: MemoryApi, settings: { readonly terminationGraceSeconds?: number } = {}) => {
+  const { driver, clock } = anUnwatchedDriver(api, settings);
+  const facts: InstanceFact[] = [];
   await driver.watch((fact) => { facts.push(fact); });
   return { driver, clock, facts, last: (id: string) => facts.filter((fact) => fact.id === id).at(-1) };
 };

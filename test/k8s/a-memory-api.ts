@@ -19,6 +19,8 @@ export class MemoryApi {
   readonly #held = new Map<string, number>();
   #gates: { readonly path: string; readonly come: () => void; readonly go: Promise<void> }[] = [];
   #revision = 0;
+  /** For what is given time to end. */
+  now: () => number = Date.now;
 
   readonly client: ApiClient = {
     get: async (path) => {
@@ -55,12 +57,13 @@ export class MemoryApi {
       const { metadata } = body as { readonly metadata: { readonly labels?: object } };
       return this.put(path, { ...known, metadata: { ...known.metadata, labels: { ...known.metadata.labels, ...metadata.labels } } });
     },
-    remove: async (path, { uid, resourceVersion } = {}) => {
+    remove: async (path, { uid, resourceVersion, gracePeriodSeconds = 0 } = {}) => {
       this.asked.push(`DELETE ${path}`);
       const known = this.objects.get(path);
       if (!known) throw absent(path);
       if ((uid ?? known.metadata.uid) !== known.metadata.uid || (resourceVersion ?? known.metadata.resourceVersion) !== known.metadata.resourceVersion) throw refused(409, 'Conflict');
-      this.remove(path);
+      if (gracePeriodSeconds === 0) this.remove(path);
+      else this.put(path, { ...known, metadata: { ...known.metadata, deletionTimestamp: new Date(this.now() + gracePeriodSeconds * 1_000).toISOString(), deletionGracePeriodSeconds: gracePeriodSeconds } });
       return {};
     },
     watch: (path, { resourceVersion, labelSelector }, signal) => this.#watch({ kind: kindIn(path), since: Number(resourceVersion), labelSelector }, signal),
