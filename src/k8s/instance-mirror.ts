@@ -27,6 +27,8 @@ export interface InstanceMirrorDeps {
   readonly missesPod: (id: InstanceId) => void;
   /** Of the node, where what runs on it can't be relied on. */
   readonly nodeTrouble: (nodeName: string) => string | undefined;
+  /** Of the node, where what is idle on it is not to be handed out. */
+  readonly idleTrouble?: (nodeName: string) => string | undefined;
   /** Nothing can be in the Pod any more. */
   readonly podGone?: (uid: string) => void;
   /** A later version's record is at the key; undefined: none is there, or no more. */
@@ -233,12 +235,12 @@ export class InstanceMirror {
   #factOf(id: InstanceId, entry: Entry): InstanceFact {
     const pod = ownPodOf(entry);
     const record = recordOf(entry.sandbox, pod ? endOf(pod) : entry.podEnd);
-    return { id, record: record && inOrder(record, pod), vitals: pod ? this.#vitalsOf(pod, entry.startedAt) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
+    return { id, record: record && inOrder(record, pod), vitals: pod ? this.#vitalsOf(pod, entry.startedAt, record?.claim === undefined) : entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER) };
   }
 
-  #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined): Vitals {
+  #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined, isIdle: boolean): Vitals {
     if (vitals.kind === 'gone') return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
-    const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#deps.nodeTrouble(nodeName);
+    const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#nodeTrouble(nodeName, isIdle);
     const rest = {
       ...(endsBy === undefined ? {} : { endsBy }),
       ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
@@ -246,6 +248,10 @@ export class InstanceMirror {
     if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...rest };
     if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...rest };
     return vitals.kind === 'starting' ? { ...vitals, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
+  }
+
+  #nodeTrouble(nodeName: string, isIdle: boolean): string | undefined {
+    return this.#deps.nodeTrouble(nodeName) ?? (isIdle ? this.#deps.idleTrouble?.(nodeName) : undefined);
   }
 }
 

@@ -1,9 +1,10 @@
 import type { Duplex } from 'node:stream';
 import { PortUnreachable } from '../contracts/sandbox-driver.ts';
+import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const DATA = 0;
 const FAILURE = 1;
@@ -23,7 +24,10 @@ export const dialInPod = async (links: PodLinks, target: PodTarget, port: number
   signal.throwIfAborted();
   await requireJoinable(links.api, target);
   signal.throwIfAborted();
-  const opening = links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io');
+  const opening = links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io').catch((error: unknown) => {
+    // The API server answered a moment ago, and this is its kubelet's to answer.
+    throw error instanceof ApiUnreachable && error.message.includes('timed out') ? new NodeSilent({ cause: error }) : error;
+  });
   const socket = await enterPod(links.api, target, opening);
   return await new Connection(socket, port).taken(signal);
 };

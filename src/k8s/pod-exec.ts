@@ -5,7 +5,7 @@ import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
 import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const TIMED_OUT = 124;
 /** Longest that a command takes to begin. */
@@ -179,6 +179,7 @@ class Execution {
   #notBegun(failure: string): void {
     if (this.#bare && ABSENT.test(failure)) return this.#finish(127, failure);
     if (this.#bare && FORBIDDEN.test(failure)) return this.#finish(126, failure);
+    if (isNodeSilent(failure)) return this.#fail(new NodeSilent({ cause: new Error(failure) }));
     requireJoinable(this.#links.api, this.#target).then(
       () => { this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${failure}`)); },
       (error: unknown) => { this.#fail(error); },

@@ -3,6 +3,19 @@ import type { ApiClient } from './api-client.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, NotSent } from './api-errors.ts';
 import { podPath } from './pod-resource.ts';
 
+/** Nothing could be run, since the node did not answer the API server. Nobody inside the Pod can bring that about. */
+export class NodeSilent extends NotJoinable {
+  constructor(options: ErrorOptions) {
+    super('the node of the sandbox does not answer; try again', options);
+  }
+}
+
+/** What API servers say of a kubelet that they do not reach, at its beginning: what follows may be a tenant's words. */
+const UNREACHED = /^(Internal error occurred: )?error (dialing backend|sending request):/;
+
+/** The same in the status of a command. */
+export const isNodeSilent = (failure: string): boolean => UNREACHED.test(failure);
+
 /** One container of one Pod, and of no later one of that name. */
 export interface PodTarget {
   readonly namespace: string;
@@ -63,6 +76,7 @@ export const enterPod = async <T>(api: ApiClient, target: PodTarget, way: Promis
   try {
     return await way;
   } catch (error) {
+    if (error instanceof ApiRefused && isNodeSilent(error.message)) throw new NodeSilent({ cause: error });
     if (!isAbsent(error, 'pods')) throw unjoinable(error);
     await requireJoinable(api, target);
     throw new NotJoinable(NOT_KNOWN_YET, { cause: error });

@@ -7,7 +7,7 @@ import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
 import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus } from './pod-command.ts';
 import { endTree } from './pod-exec.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const BEGIN_MS = 30_000;
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */
@@ -31,6 +31,12 @@ export const attachToPod = async (links: PodLinks, target: PodTarget, { argv, co
   const terminal = new PodTerminal(links, target, socket);
   await terminal.begin(cols, rows);
   return terminal;
+};
+
+const unopened = (status: CommandStatus): NotJoinable => {
+  if (!('failure' in status)) return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
+  if (isNodeSilent(status.failure)) return new NodeSilent({ cause: new Error(status.failure) });
+  return new NotJoinable(`no terminal could be opened: ${status.failure}`);
 };
 
 class PodTerminal implements Terminal {
@@ -132,7 +138,7 @@ class PodTerminal implements Terminal {
   }
 
   #ended(status: CommandStatus): void {
-    if (this.#pid === undefined) return this.#notBegun(new NotJoinable(`no terminal could be opened: ${'failure' in status ? status.failure : 'the image has no /bin/sh'}`));
+    if (this.#pid === undefined) return this.#notBegun(unopened(status));
     if ('failure' in status) return this.#lost(status.failure);
     this.#finish();
     if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);

@@ -4,7 +4,7 @@ import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
 import {
-  DefinitionRefused, InstanceGone, LeaseLost, LogsGone, OutcomeUnknown, RecordConflict,
+  DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { Volumes } from '../contracts/volumes.ts';
@@ -18,16 +18,15 @@ import { Births } from './births.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
 import { imageFaultOf } from './image-reference.ts';
+import { InstanceAccess, type PodStreams } from './instance-access.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { listPageOf } from './api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
-import { PodProbes } from './pod-probes.ts';
 import { PodRemoval } from './pod-removal.ts';
 import { podPath, storedPodOf, type PodSettings, type StoredPod } from './pod-resource.ts';
-import { unjoinable, type PodTarget } from './pod-presence.ts';
-import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import type { OutdatedReport } from './resource-records.ts';
 import type { Seals } from './seals.ts';
+import { SilentNodes } from './silent-nodes.ts';
 import { placedProbes } from './probe-places.ts';
 import { REQUEST_LABEL, requestLabel, type Rewriting, rewritten, sandboxPath, sandboxesPath, storedFrom, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
 
@@ -46,9 +45,6 @@ export interface KubernetesDriverDeps {
   /** Whose a namespace is; undefined where it is no team's, and what is there somebody else's. */
   readonly teamOf: (namespace: string) => string | undefined;
 }
-
-/** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
-export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 /** Writes of one change, each at the revision that was read last. */
 const MOST_ATTEMPTS = 4;
@@ -69,7 +65,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #reflectors: InstanceReflectors;
   readonly #doubted: DoubtedPods;
   readonly #births: Births;
-  readonly #probes: PodProbes;
+  readonly #access: InstanceAccess;
+  readonly #silentNodes: SilentNodes;
   readonly #removal: PodRemoval;
   readonly #idle: IdleLook;
   readonly #looking = new Set<InstanceId>();
@@ -80,7 +77,9 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#deps = deps;
     this.#soon = deps.api.lane('claims');
     this.#background = deps.api.lane('background');
+    this.#silentNodes = new SilentNodes({ ...deps, changed: (name) => { this.#mirror.nodeChanged(name); } });
     this.#mirror = new InstanceMirror({
+      idleTrouble: (name) => this.#silentNodes.trouble(name),
       report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),
       podGone: (uid) => { deps.streams.gone(uid); },
       laterSandbox: (key, record) => { deps.outdated(`sandboxes: ${key}`, record && `was written by a later version (format ${record.laterFormat})`); },
@@ -88,7 +87,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror });
     this.#doubted = new DoubtedPods({ ...deps, api: this.#background, mirror: this.#mirror });
     this.#births = new Births({ api: this.#background, calm: () => deps.api.calm('claims'), mirror: this.#mirror, pods: deps.pods });
-    this.#probes = new PodProbes({ api: this.#soon, streams: deps.streams });
+    this.#access = new InstanceAccess({ ...deps, api: this.#soon, mirror: this.#mirror, silentNodes: this.#silentNodes, read: (id) => this.read(id) });
     this.#removal = new PodRemoval({
       soon: this.#soon, background: this.#background, mirror: this.#mirror, clock: deps.clock, graceSeconds: deps.pods.terminationGraceSeconds,
       gone: (uid) => { deps.streams.gone(uid); }, run: (work, running) => { this.#run(work, running); },
@@ -206,34 +205,23 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await Promise.all(stored.map((each) => this.#factOf(each)));
   }
 
-  async exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return await this.#deps.streams.exec(await this.#joined(id, request.container), request, signal);
-  }
+  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> { return this.#access.exec(id, request, signal); }
 
-  async attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
-    return await this.#deps.streams.attach(await this.#joined(id, request.container), request);
-  }
+  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> { return this.#access.attach(id, request); }
 
-  async logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
-    return await this.#deps.streams.logs(await this.#logged(id, request.container), request);
-  }
+  logs(id: InstanceId, request: LogRequest): Promise<LogTail> { return this.#access.logs(id, request); }
 
-  async *followLogs(id: InstanceId, { after, container }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
-    yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
-  }
+  followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> { return this.#access.followLogs(id, from, signal); }
 
-  async probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
-    return await this.#probes.run(await this.#joined(id, undefined));
-  }
+  probe(id: InstanceId): Promise<readonly ProbeOutcome[]> { return this.#access.probe(id); }
 
-  async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
-    return await this.#deps.streams.dial(await this.#joined(id, undefined), port, signal);
-  }
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> { return this.#access.dial(id, port, signal); }
 
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#report = () => {};
     this.#doubted.stop();
+    this.#silentNodes.stop();
     await Promise.all([this.#reflectors.stop(), this.#deps.streams.stop()]);
   }
 
@@ -314,25 +302,5 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   #run(work: string, running: Promise<unknown>): void {
     running.catch((error: unknown) => { if (!this.#stopped) this.#deps.log.warn({ work, error }, 'background work failed'); });
-  }
-
-  async #joined(id: InstanceId, container: string | undefined): Promise<PodTarget> {
-    const target = await this.#target(id, container);
-    if (!target) throw new InstanceGone('its Pod is gone');
-    return target;
-  }
-
-  async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
-    const target = await this.#target(id, container);
-    if (!target) throw new LogsGone('a sandbox\'s log ends with its Pod; look in the cluster\'s own log store');
-    return target;
-  }
-
-  /** Undefined where its Pod is gone. One that no watch has told of yet is looked for. */
-  async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
-    if (!this.#mirror.pod(id) && !this.#mirror.isPodGone(id)) await this.read(id).catch((error: unknown) => { throw unjoinable(error); });
-    const pod = this.#mirror.pod(id);
-    const wanted = container ?? pod?.containers?.[0] ?? Object.keys(this.#mirror.sandbox(id)?.record.containerImages ?? {})[0];
-    return pod && wanted !== undefined && !this.#mirror.isPodGone(id) ? { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted } : undefined;
   }
 }

@@ -106,7 +106,7 @@ export const templateAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS'
 export const templateInUse = (pools: readonly { readonly name: string; readonly namespace: string }[]): Refusal =>
   new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', { detail: { pools } });
 
-export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'>): Refusal =>
+export const noIdleInstance = ({ unavailable: unready = 0, ...counts }: Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number }): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
       idle: counts.idle,
@@ -116,6 +116,7 @@ export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'>): Refusal
       failed: counts.failed,
       hint: counts.starting > 0
         ? 'instances are starting; try again shortly'
+        : unready > 0 ? 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly'
         : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}',
     },
     retryAfter: counts.starting > 0 ? 1 : 5,

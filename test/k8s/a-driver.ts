@@ -9,18 +9,24 @@ import { TestClock } from '../support/test-clock.ts';
 import type { MemoryApi } from './a-memory-api.ts';
 import { testSeals } from '../support/test-seals.ts';
 
+export interface DriverSettings {
+  readonly terminationGraceSeconds?: number;
+  /** How a command in a Pod goes. */
+  readonly exec?: () => Promise<object>;
+}
+
 /** A driver over an API server in memory, with one node. Nothing is watched yet. */
-export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0 } = {}) => {
+export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0, exec }: DriverSettings = {}) => {
   if (!api.objects.has('/api/v1/nodes/n1')) api.put('/api/v1/nodes/n1', { metadata: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   const clock = new TestClock();
   const driver = new KubernetesSandboxDriver({
-    api: api.server, streams: { gone: () => undefined, stop: async () => undefined } as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
+    api: api.server, streams: { gone: () => undefined, stop: async () => undefined, exec } as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
   });
   return { driver, clock };
 };
 
 /** The same, watching; `facts`: what it has reported. */
-export const aDriver = async (api: MemoryApi, settings: { readonly terminationGraceSeconds?: number } = {}) => {
+export const aDriver = async (api: MemoryApi, settings: DriverSettings = {}) => {
   const { driver, clock } = anUnwatchedDriver(api, settings);
   const facts: InstanceFact[] = [];
   await driver.watch((fact) => { facts.push(fact); });

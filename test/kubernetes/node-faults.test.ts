@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 import { eventually } from '../support/eventually.ts';
+import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 describe('what a node can suffer', function () {
@@ -49,6 +51,34 @@ describe('what a node can suffer', function () {
     for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 20_000);
     await kubectl('uncordon', ...nodes);
     expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({ reason: 'killed', exitCode: null });
+  });
+
+  it('has nothing idle there handed out for some seconds after a command found that it does not answer', async () => {
+    const name = 'node-that-falls-silent';
+    await controlPlane().addNode(name);
+    await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
+    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((node) => node !== name);
+    await kubectl('cordon', ...others);
+    try {
+      const [idle, claimed] = [await pods.launched(), await pods.claimed()];
+      // Where nobody listens.
+      await kubectl('patch', 'node', name, '--subresource=status', '--type=merge', '-p', '{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}}');
+      const ways: readonly (() => Promise<unknown>)[] = [
+        () => pods.driver.exec(claimed.id, { argv: ['true'], timeoutMs: 20_000, outputLimit: 10 }, new AbortController().signal),
+        () => pods.driver.attach(claimed.id, { argv: ['sh'], cols: 80, rows: 24 }),
+        () => pods.driver.dial(claimed.id, 7_000, new AbortController().signal),
+      ];
+      const silences = (): number => pods.log.of(idle.id).filter(({ vitals }) => 'reason' in vitals && vitals.reason === 'its node does not answer').length;
+      for (const [n, way] of ways.entries()) {
+        expect(await rejection(way())).to.be.instanceOf(NotJoinable).with.property('message', 'the node of the sandbox does not answer; try again');
+        await eventually(() => silences() === n + 1, 'it was unavailable');
+        await isAvailable(idle.id);
+      }
+      expect(last(claimed.id)?.vitals.kind).to.equal('available');
+    } finally {
+      await kubectl('uncordon', ...others);
+      await kubectl('delete', 'node', name);
+    }
   });
 
   it('makes them unavailable when it is removed', async () => {

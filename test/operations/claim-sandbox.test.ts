@@ -71,6 +71,12 @@ describe('a claim', () => {
       expect((await coordination.used(alice)).sandboxes).to.equal(1);
     });
 
+    it('says that there are some, which can not be handed out now', async () => {
+      const { claim } = await flapped();
+      const refused = await rejection(claim(alice, { poolName: 'default' }));
+      expect(refused).to.be.instanceOf(Refusal).with.nested.property('detail.hint').that.includes('can not be handed out now');
+    });
+
     it('does not keep those that come later waiting', async () => {
       const { claim } = await flapped();
 
