@@ -192,8 +192,12 @@ export interface RequestOwner {
 }
 
 export type OpenedRequest =
-  /** `instance`: another replica began it and is gone; it may have claimed this instance, or may yet. */
-  | { readonly kind: 'new'; readonly instance?: InstanceId }
+  /**
+   * `instance`: another replica began it and is gone; it may have claimed this instance, or may yet.
+   * `isUnsure`: requests were lost a moment ago, so that an earlier one of the key may have claimed
+   * what no mirror shows yet.
+   */
+  | { readonly kind: 'new'; readonly instance?: InstanceId; readonly isUnsure?: true }
   | { readonly kind: 'in-flight' | 'reused' }
   | { readonly kind: 'answered'; readonly answer: string };
 

@@ -74,7 +74,7 @@ const answerOpening = async ({ requests, log }: IdempotencyDeps, request: Marked
 };
 
 const openAndFind = async ({ earlier }: MarkedRequest, opening: Opening): Promise<WrittenAnswer | undefined> => {
-  const instance = await opening.open();
+  const { instance } = await opening.open();
   return await earlier?.(instance);
 };
 

@@ -17,7 +17,7 @@ import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import { claimSteps, measuredClaims } from './claim-measures.ts';
 import { claimedUnder, mayBeClaimedUnder } from './claimed-under.ts';
-import type { Opening } from './opening.ts';
+import type { NewRequest, Opening } from './opening.ts';
 import type { ClaimRequest, Operations } from './operations.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved } from './reservations.ts';
@@ -69,8 +69,11 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
   }, deps.metrics);
 };
 
-const openAndFind = async (deps: ClaimSandboxDeps, caller: Caller, opening: Opening): Promise<SandboxView | undefined> =>
-  await findEarlier(deps, opening, await opening.open(), caller);
+const openAndFind = async (deps: ClaimSandboxDeps, caller: Caller, opening: Opening): Promise<SandboxView | undefined> => {
+  const { instance, isUnsure } = await opening.open();
+  if (isUnsure) await deps.supervisor.freshenClaimsUnder(opening.mark.key, caller.namespace);
+  return await findEarlier(deps, opening, instance, caller);
+};
 
 /** What an earlier one claimed. */
 const findEarlier = async (deps: ClaimSandboxDeps, opening: Opening, instance: InstanceId | undefined, owner: Tenant): Promise<SandboxView | undefined> => {
@@ -79,11 +82,8 @@ const findEarlier = async (deps: ClaimSandboxDeps, opening: Opening, instance: I
   return found;
 };
 
-/** `instance`: see claimedUnder. `isUnsure`: the mirror alone does not tell. */
-interface EarlierRequest { readonly instance: InstanceId | undefined; readonly isUnsure: boolean }
-
 /** What an earlier request claimed that only the admission showed to be possible. */
-const lookForEarlier = async (deps: ClaimSandboxDeps, { request, owner, instance, isUnsure }: EarlierRequest & { readonly request: ClaimRequest; readonly owner: Tenant }): Promise<SandboxView | undefined> => {
+const lookForEarlier = async (deps: ClaimSandboxDeps, { request, owner, instance, isUnsure }: NewRequest & { readonly request: ClaimRequest; readonly owner: Tenant }): Promise<SandboxView | undefined> => {
   const mark = request.opening?.mark ?? request.mark;
   if (!mark) return undefined;
   if (isUnsure) await deps.supervisor.freshenClaimsUnder(mark.key, owner.namespace);
@@ -169,7 +169,7 @@ interface Admitted { readonly candidate: Candidate; readonly attempt: string; re
  * where the request is open now, and what its former owner did with an instance is to be looked at
  * first. `from`: an instance whose reservation is given up.
  */
-const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, attempt, from, looked, request }: Admitted): Promise<'admitted' | 'not-its-turn' | EarlierRequest> => {
+const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, attempt, from, looked, request }: Admitted): Promise<'admitted' | 'not-its-turn' | NewRequest> => {
   const { coordination, clock, quotaLimits } = deps;
   const { instance: { id, idle }, place } = candidate;
   const limit = quotaLimits.of(pool.owner).sandboxes;

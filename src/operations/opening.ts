@@ -3,6 +3,9 @@ import type { InstanceId } from '../model/identifiers.ts';
 import { REQUEST_KEPT_MS, type RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
 
+/** What may have been done for a request that is new: see OpenedRequest. */
+export interface NewRequest { readonly instance: InstanceId | undefined; readonly isUnsure: boolean }
+
 /** Whose a request of the caller's is. */
 export const requestOwnerOf = ({ namespace, team, user, keyId }: Caller): RequestOwner => ({ tenant: { namespace, team, user }, principal: keyId, ttlMs: REQUEST_KEPT_MS });
 
@@ -27,8 +30,11 @@ export class Opening {
   /** Whether it is open, or may be: then it is this one's to keep or to give up. */
   get isOpen(): boolean { return this.#opened; }
 
-  /** Opens it by itself. Rejects with RequestNotNew. Answers the instance that a former owner named. */
-  async open(): Promise<InstanceId | undefined> { return this.took(await this.#requests.openRequest(this.mark, this.owner)); }
+  /** Opens it by itself. Rejects with RequestNotNew. */
+  async open(): Promise<NewRequest> {
+    const opened = await this.#requests.openRequest(this.mark, this.owner);
+    return { instance: this.took(opened), isUnsure: opened.kind === 'new' && opened.isUnsure === true };
+  }
 
   /** It is opened together with something else: to be called before that. */
   mayOpen(): void { this.#opened = true; }

@@ -54,7 +54,8 @@ export class RedisRequests implements Requests {
     const begun = this.begin(mark, owner);
     if ('kind' in begun) return begun;
     try {
-      return this.opened(mark, await this.#deps.link.run(OPEN_REQUEST, begun.keys, begun.args));
+      const keys = [...begun.keys, this.#deps.keys.usage(owner.tenant, 'sandboxes')];
+      return this.opened(mark, await this.#deps.link.run(OPEN_REQUEST, keys, begun.args));
     } catch (error) {
       this.#inFlight.delete(mark.key);
       throw error;
@@ -71,8 +72,9 @@ export class RedisRequests implements Requests {
   }
 
   /** What the script answered. */
-  opened(mark: RequestMark, [kind, more]: readonly unknown[]): OpenedRequest {
-    if (kind === 'new') return more === '' ? { kind } : { kind, instance: String(more) };
+  opened(mark: RequestMark, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
+    const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
+    if (kind === 'new') return { kind, ...(more === '' ? {} : { instance: String(more) }), ...isUnsure };
     this.#inFlight.delete(mark.key);
     if (kind === 'answered') return { kind, answer: String(more) };
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };

@@ -254,7 +254,7 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await coordination.giveUpRequest(mark, owner);
         await coordination.giveUpRequest(mark, owner);
 
-        expect(await open({ body: 'other' })).to.deep.equal({ kind: 'new' });
+        expect(await open({ body: 'other' })).to.include({ kind: 'new' });
       });
 
       it('are new once their time has passed', async () => {
@@ -264,7 +264,7 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         expect((await open()).kind).to.equal('answered');
         await under.advance(10_000);
 
-        expect(await open()).to.deep.equal({ kind: 'new' });
+        expect(await open()).to.include({ kind: 'new' });
         await coordination.keepAnswer(mark, owner, 'newer');
         expect(await open()).to.deep.equal({ kind: 'answered', answer: 'newer' });
       });
@@ -273,14 +273,14 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await open();
         await coordination.keepAnswer(mark, owner, 'mine');
 
-        expect(await open({ key: 'l'.repeat(22) })).to.deep.equal({ kind: 'new' });
+        expect(await open({ key: 'l'.repeat(22) })).to.include({ kind: 'new' });
       });
 
       it('keep no answer that is too long', async () => {
         await open();
         await coordination.keepAnswer(mark, owner, 'x'.repeat(MAX_KEPT_ANSWER + 1));
 
-        expect(await open()).to.deep.equal({ kind: 'new' });
+        expect(await open()).to.include({ kind: 'new' });
       });
     });
 

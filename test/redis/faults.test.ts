@@ -67,7 +67,7 @@ describe('a Redis that fails', function () {
 
     for (const error of errors) expect(error).to.be.instanceOf(Refusal);
     expect(await coordination.stillReserved(ALICE, 'sandboxes', 'late')).to.equal(false);
-    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'new' });
+    expect(await coordination.openRequest(MARK, OWNER)).to.include({ kind: 'new' });
     expect(await reserve('x', 2)).to.equal(true);
   });
 

@@ -229,7 +229,7 @@ describe('usage in Redis', () => {
     const [key] = await redis().client.keys('*:request:*');
     await redis().client.hset(key ?? '', 'until', '1'); // as if its replica had died
 
-    expect(await other.openRequest(mark, owner)).to.deep.equal({ kind: 'new', instance: 'a' });
+    expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
     expect(await rejected(admit(one, { instance: 'b', from: 'a', request: mark }))).to.equal('UNAVAILABLE');
     expect(await admit(other, { instance: 'c', request: mark })).to.equal('admitted');
     await one.keepAnswer(mark, owner, 'too late');

@@ -208,6 +208,20 @@ describe('usage and requests of two replicas', function () {
       expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
     });
 
+    for (const [how, request] of [['refused', { poolName: 'unknown' }], ['made to wait', { poolName: 'default', waitMs: 1_000 }]] as const) {
+      it(`answer with what it claimed, though Redis was flushed and it is ${how} before any admission`, async () => {
+        const { a, b, truth } = await begun(1);
+        b.driver.lag();
+        const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
+        await redis().client.flushall();
+        await known(() => other.used(ALICE));
+        const opening = new Opening(other, MARK, OWNER);
+
+        expect(await b.claim(alice, { ...request, opening })).to.have.property('id', id);
+        expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
+      });
+    }
+
     it('go on where nothing was claimed before Redis was flushed', async () => {
       const { b, truth } = await begun(2);
       await redis().client.flushall();

@@ -96,7 +96,6 @@ end
 export const ADMIT_CLAIM = defineScript('admit_claim', `${RUN}${USAGE_ENTRY}${OPENING}${ORDER}${TRIED}
 local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local holder, name, limit, from, owner, idle, member, at = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-local LOOK_MS = 60000
 if ARGV[11] then
   local kind, more = open_request(request, KEYS[6], unpack(ARGV, 11))
   if kind ~= 'new' or more ~= '' then return {'opened', kind, more} end
@@ -104,7 +103,7 @@ end
 if redis.call('HGET', usage, ':run') ~= run then return {'unknown'} end
 if from ~= '' then withdraw(usage, times, from, holder) end
 if owner ~= '' and redis.call('HGET', request, 'owner') ~= owner then return {'taken'} end
-if owner ~= '' and ARGV[10] == '' and now - tonumber(redis.call('HGET', usage, ':since') or 0) < LOOK_MS then return {'look'} end
+if owner ~= '' and ARGV[10] == '' and not known_for_long(usage) then return {'look'} end
 local before = living(order, seen, member == '' and '+inf' or '(' .. at)
 local count = #before
 if count >= idle and lets_lie(seen, before[1]) then

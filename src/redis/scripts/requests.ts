@@ -1,12 +1,20 @@
-import { defineScript } from '../script.ts';
+import { defineScript, RUN } from '../script.ts';
 
 /**
  * A request is a hash: `body`, while in flight `owner` and `until` (by when its owner must have said that it lives), `instance` (that it may
  * claim), and at last `answer`. KEYS: request, requests of the tenant.
  */
 
-/** A function that opens a request: `open_request(request, requests of the tenant, arguments of OPEN_REQUEST)`. Gives its answer. */
+/**
+ * Functions; after RUN. `open_request(request, requests of the tenant, arguments of OPEN_REQUEST)` opens a request and gives its
+ * answer. `known_for_long(usage)` tells whether the tenant's requests, too, are what they were a minute ago.
+ */
 export const OPENING = `
+local LOOK_MS = 60000
+local function known_for_long(usage)
+  local of, since = unpack(redis.call('HMGET', usage, ':run', ':since'))
+  return of == run and now - tonumber(since or 0) >= LOOK_MS
+end
 local function open_request(request, requests, body, owner, lease, kept, most)
   local known, until_, instance, answer = unpack(redis.call('HMGET', request, 'body', 'until', 'instance', 'answer'))
   if answer then
@@ -32,11 +40,13 @@ end
 `;
 
 /**
- * Opens it where nobody living has it. ARGV: deadline, body, owner, ms that it is the owner's, ms that it is kept, most requests of the tenant.
- * Answers `new` and the instance that a former owner named or ''; `in-flight`; `reused`; `answered` and the answer.
+ * Opens it where nobody living has it. KEYS: and the tenant's usage of sandboxes. ARGV: deadline, body, owner, ms that it is the owner's, ms that it is kept, most requests of the tenant.
+ * Answers `new`, the instance that a former owner named or '', and `unsure` where requests were lost a moment ago; `in-flight`;
+ * `reused`; `answered` and the answer.
  */
-export const OPEN_REQUEST = defineScript('open_request', `${OPENING}
-return { open_request(KEYS[1], KEYS[2], unpack(ARGV, 2)) }
+export const OPEN_REQUEST = defineScript('open_request', `${RUN}${OPENING}
+local kind, more = open_request(KEYS[1], KEYS[2], unpack(ARGV, 2))
+return { kind, more, known_for_long(KEYS[3]) and '' or 'unsure' }
 `);
 
 /** Its owner lives. ARGV: deadline, owner, ms. Answers `ok`, or `lost`. */
