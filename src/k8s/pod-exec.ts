@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest } from '../contracts/sandbox-driver.ts';
+import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest } from '../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
@@ -37,11 +37,37 @@ export const execInPod = async (links: PodLinks, target: PodTarget, request: Exe
   }
 };
 
-/** Ends a command or terminal that was begun, and all that came of it; `signal` first. */
-export const endTree = async (links: PodLinks, target: PodTarget, pid: string, signal: 'HUP' | 'KILL'): Promise<void> => {
-  const code = await runScript(links, target, END_SCRIPT, [pid, signal]);
-  if (code !== 0) links.log.info({ pod: target.name, pid, exitCode: code ?? null }, 'a command in the Pod could not be ended for sure');
+/** What is left of a command or terminal, and which signal it gets first. */
+export interface Leftover {
+  readonly pid: string;
+  readonly signal: 'HUP' | 'KILL';
+}
+
+/** Between two attempts to end it, where the first could not be made … */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 5_000;
+/** … and how many there are: some 50 s, in which a kubelet or API server that starts again has come back. */
+const MOST_ATTEMPTS = 12;
+
+/**
+ * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
+ * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the background.
+ */
+export const endTree = async (links: PodLinks, target: PodTarget, left: Leftover): Promise<void> => {
+  if (await runScript(links, target, END_SCRIPT, [left.pid, left.signal]) !== 0) links.background(endLater(links, target, left));
 };
+
+const endLater = async (links: PodLinks, target: PodTarget, { pid, signal }: Leftover): Promise<void> => {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS && await links.pause(pauseMs); attempt++) {
+    if (await isOver(links, target) || await runScript(links, target, END_SCRIPT, [pid, signal]) === 0) return;
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+  }
+  links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
+};
+
+const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
+  requireJoinable(api, target).then(() => false, (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone);
 
 class Execution {
   readonly #links: PodLinks;
@@ -205,7 +231,7 @@ class Execution {
   /** In the background: whoever waits has been answered, or is when it has ended. */
   #end(): void {
     const pid = this.#output.pid;
-    if (this.#begun && pid !== undefined && pid !== '') this.#links.background(endTree(this.#links, this.#target, pid, 'KILL'));
+    if (this.#begun && pid !== undefined && pid !== '') this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'KILL' }));
   }
 
   #finish(exitCode: number, complaint = ''): void {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../contracts/log.ts';
 import type { ApiClient } from './api-client.ts';
 import { ChannelSocket, type ChannelSocketTerms } from './channel-socket.ts';
@@ -23,6 +24,7 @@ export class PodLinks {
   readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs'>;
   readonly #open = new Map<string, Set<ChannelSocket>>();
   readonly #background = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
 
   constructor({ access, api, log, agent, pingEveryMs }: PodLinksDeps) {
     this.api = api;
@@ -53,8 +55,15 @@ export class PodLinks {
     this.#background.add(kept);
   }
 
+  /** False, at once, when it stops. */
+  async pause(ms: number): Promise<boolean> {
+    const { signal } = this.#stopping;
+    return await sleep(ms, true, { signal }).catch(() => false);
+  }
+
   /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
   async stop(): Promise<void> {
+    this.#stopping.abort();
     for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut('the daemon stops');
     while (this.#background.size > 0) await Promise.all(this.#background);
   }

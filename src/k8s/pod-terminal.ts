@@ -154,7 +154,7 @@ class PodTerminal implements Terminal {
     if (this.#pid === undefined) return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
     this.#finish();
     this.#settle(null);
-    if (!this.#closed) this.#links.background(endTree(this.#links, this.#target, this.#pid, 'HUP'));
+    if (!this.#closed) this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
     this.#channel.destroy();
   }
 
@@ -169,7 +169,7 @@ class PodTerminal implements Terminal {
     this.#closed = true;
     if (this.#over || this.#pid === undefined) return;
     this.#socket.resume(); // what it still prints is dropped
-    const ended = endTree(this.#links, this.#target, this.#pid, 'HUP');
+    const ended = endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' });
     this.#links.background(ended.then(() => { setTimeout(() => { this.#lost('nobody waits for it any more'); }, STATUS_MS); }));
   }
 

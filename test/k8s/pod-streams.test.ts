@@ -84,6 +84,20 @@ describe('streams of a Pod', () => {
       expect(await exec(under)).to.deep.include({ exitCode: 137 });
     });
 
+    it('ends a command that was cut off once its kubelet, which was away, is back', async () => {
+      let away = 2;
+      const under = await pod((link) => {
+        if (link.command.length > 4) return link.status(0);
+        under.refusal = { status: 500, body: 'error dialing backend: dial tcp: connection refused' };
+        link.send(1, '41\n');
+        link.ws.once('message', () => { link.ws.terminate(); });
+      });
+      under.refused = () => { if (--away === 0) under.refusal = undefined; };
+      expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
+      await eventually(() => under.links.length === 2, 'it is ended', 10_000);
+      expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
+    });
+
     it('runs the command by itself in an image without a shell', async () => {
       const under = await pod((link) => {
         if (link.command[0] === '/bin/sh') return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');
