@@ -3,6 +3,7 @@ import { podNameOf } from '../model/identifiers.ts';
 import type { Birth, InstanceRecord } from '../model/sandbox.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from './api-errors.ts';
+import { cleaned } from './cleaned-message.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import { GROUP } from './resource.ts';
@@ -97,9 +98,9 @@ export class Births {
     if (error instanceof NotSent || error instanceof ApiUnreachable) return new OutcomeUnknown(error.message, { cause: error });
     if (!(error instanceof ApiRefused)) return error;
     if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
-    if (error.status === 404) return new NoPlace(`there is no namespace ${namespace} in which sandboxes can be made (${error.message})`, { cause: error });
+    if (error.status === 404) return new NoPlace(`there is no namespace ${namespace} in which sandboxes can be made (${cleaned(error.message)})`, { cause: error });
     if (error.status === BUSY) return new OutcomeUnknown(`the API server is busy: ${error.message}`, { cause: error });
-    if (error.status !== FORBIDDEN || await this.#mayCreate(namespace)) return error;
+    if (error.status !== FORBIDDEN || await this.#mayCreate(namespace)) return new Error(cleaned(error.message), { cause: error });
     // Rights are bound in each namespace: where it is missing they are too.
     return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, { cause: error });
   }

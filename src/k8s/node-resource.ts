@@ -1,3 +1,5 @@
+import { cleaned } from './cleaned-message.ts';
+
 export const NODES_PATH = '/api/v1/nodes';
 
 /** As the mirror keeps a node. */
@@ -31,5 +33,5 @@ const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined =
   if (spec?.taints?.some(({ key }) => key === DOOMED_TAINT)) return 'its node is about to be removed';
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'True') return undefined;
-  return `its node is not ready: ${ready?.reason ?? 'it has not reported yet'}${ready?.message ? ` (${ready.message.slice(0, MOST_TEXT)})` : ''}`;
+  return `its node is not ready: ${ready?.reason ?? 'it has not reported yet'}${ready?.message ? ` (${cleaned(ready.message, metadata.name).slice(0, MOST_TEXT)})` : ''}`;
 };

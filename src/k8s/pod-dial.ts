@@ -3,6 +3,7 @@ import { PortUnreachable } from '../contracts/sandbox-driver.ts';
 import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
+import { cleaned } from './cleaned-message.ts';
 import type { PodLinks } from './pod-links.ts';
 import { enterPod, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
 
@@ -93,7 +94,7 @@ class Connection {
   #closed(why: string, clean: boolean): void {
     this.#reject(this.#unreachable(why));
     if (clean) this.#stream.push(null);
-    else this.#stream.destroy(new PortUnreachable(`port ${this.#port}: the link was lost: ${why}`));
+    else this.#stream.destroy(this.#unreachable(`the link was lost: ${why}`));
   }
 
   /** To whoever waits for it, or else to whoever has the stream. */
@@ -104,6 +105,6 @@ class Connection {
   }
 
   #unreachable(why: string): PortUnreachable {
-    return new PortUnreachable(`port ${this.#port}: ${why}`);
+    return new PortUnreachable(`port ${this.#port}: ${cleaned(why)}`);
   }
 }

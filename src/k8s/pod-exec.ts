@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest } from '../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
+import { cleaned } from './cleaned-message.ts';
 import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
 import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
@@ -207,7 +208,7 @@ class Execution {
     if (this.#bare && FORBIDDEN.test(failure)) return this.#finish(126, failure);
     if (isNodeSilent(failure)) return this.#fail(new NodeSilent({ cause: new Error(failure) }));
     requireJoinable(this.#links.api, this.#target).then(
-      () => { this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${failure}`)); },
+      () => { this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${cleaned(failure)}`)); },
       (error: unknown) => { this.#fail(error); },
     );
   }
@@ -239,7 +240,7 @@ class Execution {
     this.#over = true;
     const { stdout, stderr, truncated } = this.#output.taken();
     this.#resolve({
-      stdout, stderr: complaint === '' ? stderr : Buffer.from(`${complaint}\n`), exitCode: this.#timedOut ? TIMED_OUT : exitCode,
+      stdout, stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`), exitCode: this.#timedOut ? TIMED_OUT : exitCode,
       timedOut: this.#timedOut, truncated, durationMs: Math.round(performance.now() - this.#startedAt),
     });
   }

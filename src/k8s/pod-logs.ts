@@ -2,6 +2,7 @@ import type { Log } from '../contracts/log.ts';
 import { LogsGone, NotJoinable, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { isAbsent } from './api-errors.ts';
+import { cleaned } from './cleaned-message.ts';
 import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece, type LogPlace } from './log-place.ts';
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
@@ -48,7 +49,7 @@ export class PodLogs {
     } catch (error) {
       if (error instanceof LogsGone) throw error;
       if (isAbsent(error, 'pods')) throw await this.#absent(target, error);
-      throw new NotJoinable(`the sandbox's log can't be read now: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new NotJoinable(`the sandbox's log can't be read now: ${cleaned(error instanceof Error ? error.message : String(error))}`, { cause: error });
     }
   }
 

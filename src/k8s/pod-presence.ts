@@ -1,6 +1,7 @@
 import { ContainerGone, InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, NotSent } from './api-errors.ts';
+import { cleaned } from './cleaned-message.ts';
 import { podPath } from './pod-resource.ts';
 
 /** Nothing could be run, since the node did not answer the API server. Nobody inside the Pod can bring that about. */
@@ -88,7 +89,7 @@ export const NOT_KNOWN_YET = 'the node of the sandbox is starting and does not k
 /** What a failed way into a Pod means where nothing was begun in it. */
 export const unjoinable = (error: unknown): unknown => {
   if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
-  if (error instanceof ApiRefused) return new NotJoinable(`the API server refused: ${error.message}`, { cause: error });
+  if (error instanceof ApiRefused) return new NotJoinable(`the API server refused: ${cleaned(error.message)}`, { cause: error });
   if (error instanceof ApiUnreachable || error instanceof NotSent) return new NotJoinable('the API server does not answer', { cause: error });
   return error;
 };

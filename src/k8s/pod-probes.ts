@@ -4,6 +4,7 @@ import { connect } from 'node:tls';
 import { ContainerGone, InstanceGone, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection, type ProbeOutcome } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { isAbsent } from './api-errors.ts';
+import { cleaned } from './cleaned-message.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
 import { endpointProbeOf, podPath } from './pod-resource.ts';
 
@@ -100,7 +101,7 @@ class NoAnswer extends Error {}
 /** Of https the certificate is not looked at, as kubelets do. */
 const answered = (connection: Duplex, { port, path = '/', scheme, httpHeaders = [] }: NonNullable<StoredProbe['httpGet']>, signal: AbortSignal): Promise<string | undefined> =>
   new Promise((resolve, reject) => {
-    const failed = (error: Error): void => { reject(signal.aborted ? error : new NoAnswer(`GET ${path}: ${error.message}`, { cause: error })); };
+    const failed = (error: Error): void => { reject(signal.aborted ? error : new NoAnswer(`GET ${path}: ${cleaned(error.message)}`, { cause: error })); };
     const stream = scheme === 'HTTPS' ? connect({ socket: connection, rejectUnauthorized: false }) : connection;
     stream.on('error', failed);
     const headers = { host: `127.0.0.1:${port}`, connection: 'close', ...Object.fromEntries(httpHeaders.map(({ name, value }) => [name.toLowerCase(), value])) };

@@ -142,7 +142,7 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
     ...(containers.length > 1 ? { containers } : {}),
     endsBy,
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
-    disruption: disruptionOf(status),
-    vitals: vitalsOf(status, { containers, endsBy }),
+    disruption: disruptionOf(status, spec?.nodeName),
+    vitals: vitalsOf(status, { containers, endsBy, node: spec?.nodeName }),
   };
 };

@@ -3,6 +3,7 @@ import { NotJoinable, OutcomeUnknown, type Terminal, type TerminalRequest } from
 import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
+import { cleaned } from './cleaned-message.ts';
 import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
 import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus } from './pod-command.ts';
 import { endTree } from './pod-exec.ts';
@@ -36,7 +37,7 @@ export const attachToPod = async (links: PodLinks, target: PodTarget, { argv, co
 const unopened = (status: CommandStatus): NotJoinable => {
   if (!('failure' in status)) return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
   if (isNodeSilent(status.failure)) return new NodeSilent({ cause: new Error(status.failure) });
-  return new NotJoinable(`no terminal could be opened: ${status.failure}`);
+  return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
 };
 
 class PodTerminal implements Terminal {

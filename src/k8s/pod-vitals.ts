@@ -1,4 +1,5 @@
 import { wordsOfEnded, type Vitals } from '../model/sandbox.ts';
+import { cleaned } from './cleaned-message.ts';
 
 interface Condition {
   readonly type: string;
@@ -37,6 +38,8 @@ export interface PodShape {
   readonly containers: readonly string[];
   /** It was told to end, by this time in ms since the epoch. */
   readonly endsBy: number | undefined;
+  /** Which it runs on: no text names it. */
+  readonly node?: string | undefined;
 }
 
 /**
@@ -48,23 +51,23 @@ export const vitalsOf = (status: PodStatus | undefined, shape: PodShape): Vitals
   const gone = goneOf(status, shape);
   if (gone) return gone;
   const ended = shape.endsBy === undefined ? endedContainersOf(status) : undefined;
-  if (status?.phase !== 'Running' && !ended) return pendingOf(status);
+  if (status?.phase !== 'Running' && !ended) return pendingOf(status, shape);
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const since = ready?.lastTransitionTime ? { since: Date.parse(ready.lastTransitionTime) } : {};
   if (ended) return { kind: 'starting', reason: wordsOfEnded(ended), endedContainers: ended, ...since };
   const startedAt = status?.startTime === undefined ? 0 : Date.parse(status.startTime);
   if (ready?.status === 'True') return { kind: 'available', startedAt, ...since };
-  return { kind: 'starting', reason: ready?.message ?? 'its readiness probe has not passed', ...since };
+  return { kind: 'starting', reason: ready?.message === undefined ? 'its readiness probe has not passed' : cleaned(ready.message, shape.node), ...since };
 };
 
 /** Says why a kubelet or the cluster ends the Pod: one that never fitted its node is Failed with a reason of its own, too. */
-export const disruptionOf = (status: PodStatus | undefined): string | undefined => {
+export const disruptionOf = (status: PodStatus | undefined, node: string | undefined): string | undefined => {
   const condition = status?.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
-  if (condition) return said(condition.reason ?? condition.type, condition.message);
-  return status?.phase === 'Failed' && status.reason !== undefined ? said(status.reason, status.message) : undefined;
+  if (condition) return said(condition.reason ?? condition.type, condition.message, node);
+  return status?.phase === 'Failed' && status.reason !== undefined ? said(status.reason, status.message, node) : undefined;
 };
 
-const goneOf = (status: PodStatus | undefined, { containers, endsBy }: PodShape): Vitals | undefined => {
+const goneOf = (status: PodStatus | undefined, { containers, endsBy, node }: PodShape): Vitals | undefined => {
   const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
   const main = terminatedOf(status, containers[0]);
   if (!isOver && !main) return undefined;
@@ -73,7 +76,7 @@ const goneOf = (status: PodStatus | undefined, { containers, endsBy }: PodShape)
   return {
     kind: 'gone',
     exitCode: main ? main.exitCode ?? null : exitCodeOf(status?.containerStatuses),
-    reason: endOf(status ?? {}, main),
+    reason: endOf(status ?? {}, main, node),
     ...(main?.reason === OUT_OF_MEMORY ? { outOfMemory: true } : {}),
     ...(remains ? { remains, ...(endsBy === undefined ? {} : { endsBy }) } : {}),
   };
@@ -99,31 +102,31 @@ const exitCodeOf = (containers: readonly ContainerStatus[] = []): number | null 
   return codes.find((code) => code !== 0) ?? codes[0] ?? null;
 };
 
-const endOf = ({ phase, reason, message, containerStatuses = [] }: PodStatus, main: Terminated | undefined): string => {
-  if (reason !== undefined) return said(reason, message);
+const endOf = ({ phase, reason, message, containerStatuses = [] }: PodStatus, main: Terminated | undefined, node: string | undefined): string => {
+  if (reason !== undefined) return said(reason, message, node);
   const terminated = main ?? containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
   if (!terminated) return `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
   return `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}`;
 };
 
-const pendingOf = (status: PodStatus | undefined): Vitals => {
-  const reason = pendingReason(status);
+const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals => {
+  const reason = pendingReason(status, node);
   const unplaced = unscheduledIn(status) ? { unplaced: true as const } : {};
   return { kind: 'starting', ...(reason === undefined ? {} : { reason }), ...unplaced };
 };
 
 /** Why it does not start: what its image, or the scheduler, says. */
-const pendingReason = (status: PodStatus | undefined): string | undefined => {
+const pendingReason = (status: PodStatus | undefined, node: string | undefined): string | undefined => {
   const isWaiting = ({ state }: ContainerStatus): boolean => state?.waiting !== undefined && state.waiting.reason !== 'ContainerCreating';
   const waiting = status?.containerStatuses?.find(isWaiting)?.state?.waiting;
-  if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message);
+  if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message, node);
   const unscheduled = unscheduledIn(status);
-  return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message);
+  return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message, node);
 };
 
 const unscheduledIn = (status: PodStatus | undefined): Condition | undefined =>
   status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
 
 const MOST_TEXT = 300;
-const said = (reason: string, message: string | undefined): string =>
-  (message === undefined ? reason : `${reason}: ${message.slice(0, MOST_TEXT)}`);
+const said = (reason: string, message: string | undefined, node: string | undefined): string =>
+  (message === undefined ? reason : `${reason}: ${cleaned(message, node).slice(0, MOST_TEXT)}`);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { vitalsOf, type PodStatus } from '../../src/k8s/pod-vitals.ts';
+import { disruptionOf, vitalsOf, type PodStatus } from '../../src/k8s/pod-vitals.ts';
 
 const START = '2026-01-01T00:00:00Z';
 const up = { running: {} };
@@ -39,6 +39,15 @@ describe('what a Pod\'s status says of its instance', () => {
 
   it('tells of no container that ends with the whole Pod', () => {
     expect(of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7)).to.not.have.property('endedContainers');
+  });
+
+  it('says what kubelet and scheduler say, and names no node or address', () => {
+    const message = 'rpc error: code = Unknown desc = worker-7 can not reach 10.0.0.9:5000';
+    const waiting: PodStatus = { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ErrImagePull', message } } }] };
+    expect(vitalsOf(waiting, { containers: ['main'], endsBy: undefined, node: 'worker-7' })).to.deep.include({ reason: 'ErrImagePull: its node can not reach an address' });
+    const rejected: PodStatus = { phase: 'Failed', reason: 'OutOfcpu', message: 'Pod was rejected: worker-7 is full' };
+    expect(vitalsOf(rejected, { containers: ['main'], endsBy: undefined, node: 'worker-7' })).to.deep.include({ reason: 'OutOfcpu: Pod was rejected: its node is full' });
+    expect(disruptionOf(rejected, 'worker-7')).to.equal('OutOfcpu: Pod was rejected: its node is full');
   });
 
   it('tells that memory ran out, of the main process and of another container', () => {

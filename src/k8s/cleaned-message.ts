@@ -1,0 +1,52 @@
+import { isIPv6 } from 'node:net';
+
+const LONGEST = 4_096;
+const UNANSWERED = 'its node does not answer';
+const ADDRESS = 'an address';
+const NODE = 'its node';
+const PATH = 'a path of its node';
+
+/** What is replaced, in this order. */
+const RULES: readonly (readonly [RegExp, string])[] = [
+  // The API server could not reach a kubelet: all that follows names the node.
+  [/(?:error )?dialing backend: .*$/s, UNANSWERED],
+  [/\b(?:Get|Post|Put) "[^"]*:10250\/.*$/s, UNANSWERED],
+  [/\bproxy error from .*$/s, UNANSWERED],
+  [/certificate is valid for .*?, not [^\s:]+/g, 'a certificate does not fit'],
+  // What the scheduler found of preemption says the same again.
+  [/\s*(?:no new claims to deallocate,? ?)?preemption: .*$/s, ''],
+  [/\brpc error: code = \w+ desc = /g, ''],
+  // A registry's URL says what the image's name says.
+  [/\b(Get|Head|Post|Put) "(?!https?:\/\/[^/"]+\/v2\/)[^"]*"/g, '$1'],
+  [/\b(dial|read|write) (?:unix(?:packet|gram)?|tcp|udp|ip)[46]?(?! (?:127\.|\[::1\]))(?: [^\s:]*?(?:\[[^\]]*\])?(?::\d+)?(?:->\S+?)?)?: /g, '$1: '],
+  [/\blookup (\S+) on \S+: /g, 'lookup $1: '],
+  [/\bunix:\/\/\S*?(?=[\s"':,]|$)/g, PATH],
+  [/(?<![\w/.])\/(?:(?:var\/)?run\/(?:netns|containerd|crio|docker|k3s|kubelet)|var\/lib\/(?:kubelet|containerd|containers|docker|rancher|cni)|var\/log\/(?:pods|containers)|(?:etc|opt)\/cni|sys\/fs\/cgroup|proc\/\d+\/ns)[^\s"',:]*/g, PATH],
+  [/(?<![\w/.])\/[^\s"',:]*\.sock\b/g, PATH],
+  [/(?<!\/[\w./-]{0,256}:)(?<![\w.-])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.-])/g, ADDRESS],
+  [/\bnodes? (["'])[^"']*\1/g, NODE],
+  [/\bnode (?=[\w.-]*[\d.-])[\w.-]*\w/g, NODE],
+  [/\bUser "[^"]*"/g, 'the daemon'],
+  [/\bsystem:(?:serviceaccount|node):[\w.:-]*\w/g, 'an account'],
+  [/\s*"?(?<![\w:])[0-9a-f]{64}\b"?/g, ''],
+];
+
+/**
+ * Cleans what a kubelet, scheduler, container runtime or API server says before a tenant may read it:
+ * the cause stays, and of nodes, addresses, sockets, accounts and paths outside of the sandbox no
+ * name. `node`: the one that the sandbox runs on, where that is known.
+ */
+export const cleaned = (message: string, node?: string): string => {
+  let text = message.slice(0, LONGEST);
+  for (const [pattern, replacement] of RULES) text = text.replace(pattern, replacement);
+  text = text.replace(/\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?(?:\](?::\d{1,5})?)?/g, withoutIPv6);
+  if (node !== undefined && node !== '') text = text.replace(new RegExp(`(?<![\\w.-])${node.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g'), NODE);
+  return text.replaceAll(/\s+/g, ' ').trim();
+};
+
+const withoutIPv6 = (candidate: string): string => {
+  const address = candidate.replace(/^\[/, '').replace(/\](?::\d+)?$/, '').replace(/%\w+$/, '');
+  const end = /[:.]$/.test(address) && !address.endsWith('::') ? address.slice(-1) : '';
+  const bare = end === '' ? address : address.slice(0, -1);
+  return isIPv6(bare) && bare !== '::1' && bare !== '::' ? `${ADDRESS}${end}` : candidate;
+};
