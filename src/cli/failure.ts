@@ -47,6 +47,9 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} MEMBER`);
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
+  if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['problem'] === 'string') {
+    return [`its instances do not start: ${detail['problem']}`, String(detail['hint'] ?? '')];
+  }
   if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['running'] === 'number') {
     hints.unshift(`${detail['running']} of the pool's sandboxes are running, ${Number(detail['starting'] ?? 0)} are starting`);
   }

@@ -247,7 +247,9 @@ export class InstanceMirror {
     };
     if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...rest };
     if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...rest };
-    return vitals.kind === 'starting' ? { ...vitals, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' } : vitals;
+    if (vitals.kind !== 'starting') return vitals;
+    const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
+    return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };
   }
 
   #nodeTrouble(nodeName: string, isIdle: boolean): string | undefined {

@@ -124,7 +124,7 @@ interface PodObject {
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
     readonly labels?: Readonly<Record<string, string>>;
   };
-  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly { readonly name: string }[] };
+  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly { readonly name: string; readonly readinessProbe?: { readonly httpGet?: object; readonly tcpSocket?: object } }[] };
   readonly status?: PodStatus;
 }
 
@@ -143,6 +143,9 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
     endsBy,
     isForced: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
     disruption: disruptionOf(status, spec?.nodeName),
-    vitals: vitalsOf(status, { containers, endsBy, node: spec?.nodeName }),
+    vitals: vitalsOf(status, { containers, endsBy, isAsked: isAsked(spec), node: spec?.nodeName }),
   };
 };
+
+const isAsked = (spec: PodObject['spec']): boolean =>
+  spec?.containers?.some(({ readinessProbe }) => readinessProbe?.httpGet !== undefined || readinessProbe?.tcpSocket !== undefined) ?? false;

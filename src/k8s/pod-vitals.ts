@@ -1,4 +1,4 @@
-import { wordsOfEnded, type Vitals } from '../model/sandbox.ts';
+import { wordsOfEnded, type StartHindrance, type Vitals } from '../model/sandbox.ts';
 import { cleaned } from './cleaned-message.ts';
 
 interface Condition {
@@ -38,6 +38,8 @@ export interface PodShape {
   readonly containers: readonly string[];
   /** It was told to end, by this time in ms since the epoch. */
   readonly endsBy: number | undefined;
+  /** A kubelet asks a port of it whether it is ready. */
+  readonly isAsked?: boolean;
   /** Which it runs on: no text names it. */
   readonly node?: string | undefined;
 }
@@ -57,7 +59,8 @@ export const vitalsOf = (status: PodStatus | undefined, shape: PodShape): Vitals
   if (ended) return { kind: 'starting', reason: wordsOfEnded(ended), endedContainers: ended, ...since };
   const startedAt = status?.startTime === undefined ? 0 : Date.parse(status.startTime);
   if (ready?.status === 'True') return { kind: 'available', startedAt, ...since };
-  return { kind: 'starting', reason: ready?.message === undefined ? 'its readiness probe has not passed' : cleaned(ready.message, shape.node), ...since };
+  const reason = ready?.message === undefined ? 'its readiness probe has not passed' : cleaned(ready.message, shape.node);
+  return { kind: 'starting', reason, ...(shape.isAsked ? { advice: LISTEN } : {}), ...since };
 };
 
 /** Says why a kubelet or the cluster ends the Pod: one that never fitted its node is Failed with a reason of its own, too. */
@@ -81,6 +84,8 @@ const goneOf = (status: PodStatus | undefined, { containers, endsBy, node }: Pod
     ...(remains ? { remains, ...(endsBy === undefined ? {} : { endsBy }) } : {}),
   };
 };
+
+const LISTEN = 'a kubelet asks the Pod\'s own address: let the server listen on all addresses, not on 127.0.0.1 alone, or make the probe an exec';
 
 const OUT_OF_MEMORY = 'OOMKilled';
 
@@ -109,23 +114,24 @@ const endOf = ({ phase, reason, message, containerStatuses = [] }: PodStatus, ma
   return `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}`;
 };
 
+/** Tells why it does not start: what its image, or the scheduler, says. */
 const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals => {
-  const reason = pendingReason(status, node);
-  const unplaced = unscheduledIn(status) ? { unplaced: true as const } : {};
-  return { kind: 'starting', ...(reason === undefined ? {} : { reason }), ...unplaced };
-};
-
-/** Why it does not start: what its image, or the scheduler, says. */
-const pendingReason = (status: PodStatus | undefined, node: string | undefined): string | undefined => {
   const isWaiting = ({ state }: ContainerStatus): boolean => state?.waiting !== undefined && state.waiting.reason !== 'ContainerCreating';
   const waiting = status?.containerStatuses?.find(isWaiting)?.state?.waiting;
-  if (waiting?.reason !== undefined) return said(waiting.reason, waiting.message, node);
-  const unscheduled = unscheduledIn(status);
-  return unscheduled && said(unscheduled.reason ?? 'Unschedulable', unscheduled.message, node);
+  if (waiting?.reason !== undefined) {
+    const hindrance = hindranceOf(waiting.reason);
+    return { kind: 'starting', reason: said(waiting.reason, waiting.message, node), ...(hindrance ? { hindrance } : {}) };
+  }
+  const unscheduled = status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+  if (!unscheduled) return { kind: 'starting' };
+  return { kind: 'starting', reason: said(unscheduled.reason ?? 'Unschedulable', unscheduled.message, node), hindrance: 'Unschedulable' };
 };
 
-const unscheduledIn = (status: PodStatus | undefined): Condition | undefined =>
-  status?.conditions?.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+/** Of the reasons for which a kubelet has a container wait: those that stay until somebody changes something. */
+const hindranceOf = (reason: string): StartHindrance | undefined => {
+  if (/Image|^RegistryUnavailable$|^SignatureValidationFailed$/.test(reason)) return 'ImageUnavailable';
+  return reason.endsWith('Error') ? 'ContainerNotCreated' : undefined;
+};
 
 const MOST_TEXT = 300;
 const said = (reason: string, message: string | undefined, node: string | undefined): string =>

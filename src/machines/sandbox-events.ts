@@ -1,5 +1,5 @@
 import type { Revision } from '../model/identifiers.ts';
-import type { Birth, Claim, End, EndReason, FinishedSandbox, Gone, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import type { Birth, Claim, End, EndReason, FinishedSandbox, Gone, InstanceFact, InstanceRecord, StartHindrance } from '../model/sandbox.ts';
 
 /** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
 export type SandboxInput =
@@ -69,8 +69,8 @@ export interface SandboxContext {
   readonly since?: number;
   /** While it starts: what was last said of why it is not ready. */
   readonly unready?: string;
-  /** While it starts: nowhere is place for it. */
-  readonly unplaced?: boolean;
+  /** While it starts: what keeps it from that, told in `unready`. */
+  readonly hindrance?: StartHindrance | undefined;
   /** While it starts: only its record is there. */
   readonly unlaunched?: boolean;
   /** It is told to end, and is ended by force at that moment. */

@@ -30,15 +30,17 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
   const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
   const since = 'since' in vitals ? { since: vitals.since } : {};
-  const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: vitals.reason } : {};
-  const isUnplaced = vitals.kind === 'starting' && vitals.unplaced === true;
-  const unplaced = isUnplaced || context.unplaced ? { unplaced: isUnplaced } : {};
+  const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: withAdvice(vitals.reason, vitals.advice) } : {};
+  const hindered = vitals.kind === 'starting' ? vitals.hindrance : undefined;
+  const hindrance = hindered === context.hindrance ? {} : { hindrance: hindered };
   const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
   const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
   const ended = 'endedContainers' in vitals && !sameNames(vitals.endedContainers, context.endedContainers) ? { endedContainers: vitals.endedContainers } : {};
   const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
-  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...unplaced, ...unlaunched, ...ended, ...(record?.end ? { end: record.end } : {}) };
+  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...hindrance, ...unlaunched, ...ended, ...(record?.end ? { end: record.end } : {}) };
 };
+
+const withAdvice = (reason: string, advice: string | undefined): string => (advice === undefined ? reason : `${reason}; ${advice}`);
 
 /** The first word of its end stands; a later one may say that nothing of it is left. */
 const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended | undefined => {

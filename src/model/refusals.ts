@@ -106,7 +106,10 @@ export const templateAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS'
 export const templateInUse = (pools: readonly { readonly name: string; readonly namespace: string }[]): Refusal =>
   new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', { detail: { pools } });
 
-export const noIdleInstance = ({ unavailable: unready = 0, ...counts }: Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number }): Refusal =>
+/** What keeps instances from starting: a word in CamelCase, and what was said. */
+interface Hindrance { readonly reason: string; readonly message: string }
+
+export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number }, hindrance?: Hindrance): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
       idle: counts.idle,
@@ -114,13 +117,23 @@ export const noIdleInstance = ({ unavailable: unready = 0, ...counts }: Omit<Poo
       starting: counts.starting,
       stopping: counts.stopping + counts.retiring,
       failed: counts.failed,
-      hint: counts.starting > 0
-        ? 'instances are starting; try again shortly'
-        : unready > 0 ? 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly'
-        : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}',
+      ...(hindrance ? { problem: hindrance.message } : {}),
+      hint: hindrance ? HINTS[hindrance.reason] ?? CHANGE : hintOf(counts),
     },
-    retryAfter: counts.starting > 0 ? 1 : 5,
+    retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
   });
+
+const hintOf = ({ starting, unavailable = 0 }: Partial<PoolCounts> & Pick<PoolCounts, 'starting'>): string => {
+  if (starting > 0) return 'instances are starting; try again shortly';
+  return unavailable > 0 ? 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly'
+    : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}';
+};
+
+const CHANGE = 'instances do not start: change what the problem names, by PUT /v1/sandboxpools/{name} or in the template; it is tried again by itself';
+const HINTS: Readonly<Record<string, string>> = {
+  ImageUnavailable: 'the image can not be had: name another as overrides.image of PUT /v1/sandboxpools/{name} or in the template, or give the registry\'s password as overrides.imagePullSecret; it is tried again by itself',
+  Unschedulable: 'no node has room: ask for less cpu and memory by PUT /v1/sandboxpools/{name}, give a sandbox back, or have nodes added; it is tried again by itself',
+};
 
 const QUOTA_RETRY_SECONDS = 30;
 

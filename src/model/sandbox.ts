@@ -66,15 +66,21 @@ export interface Birth {
 }
 
 /**
+ * What keeps an instance from starting until somebody or something changes: nowhere is room for it,
+ * its image can't be had, or its container can't be made.
+ */
+export type StartHindrance = 'Unschedulable' | 'ImageUnavailable' | 'ContainerNotCreated';
+
+/**
  * What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it has noted that. `endsBy`: it
  * is told to end, and is ended by force at that moment (ms since the epoch).
  */
 export type Vitals =
   /**
-   * `reason`: why it is not ready yet, as far as is known. `unplaced`: nowhere is place for it. `unlaunched`: only its record
+   * `reason`: why it is not ready yet, as far as is known; `advice`: what to do where it never is. `unlaunched`: only its record
    * is there; whoever wrote that is about to start the process, or died before.
    */
-  | (NotReady & { readonly kind: 'starting'; readonly reason?: string; readonly unplaced?: true; readonly unlaunched?: true })
+  | (NotReady & { readonly kind: 'starting'; readonly reason?: string; readonly advice?: string; readonly hindrance?: StartHindrance; readonly unlaunched?: true })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
   | (NotReady & { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string })
   | Gone;

@@ -22,6 +22,7 @@ import type { ClaimRequest, Operations } from './operations.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved } from './reservations.ts';
 import { viewOf } from './sandbox-view.ts';
+import { hindranceOf } from './start-hindrance.ts';
 import type { UnsettledRequests } from './unsettled-requests.ts';
 import type { SandboxView } from './views.ts';
 import { WaitingSeats } from './waiting-seats.ts';
@@ -139,7 +140,8 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
     if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left, attempt).catch(() => undefined);
   }
   demand?.refused(pool.record.uid, caller.keyId);
-  throw noIdleInstance(supervisor.pools.get(pool.record.uid)?.counts ?? pool.counts);
+  const standing = supervisor.pools.get(pool.record.uid) ?? pool;
+  throw noIdleInstance(standing.counts, hindranceOf(supervisor, standing));
 };
 
 /** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */

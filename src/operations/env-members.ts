@@ -15,6 +15,7 @@ import { memberDraft, memberPool, settledPool, withoutMember, type SettleDeps } 
 import type { AddMemberRequest, Operations } from './operations.ts';
 import { renderSource } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
+import { viewOfPool } from './start-hindrance.ts';
 import { changePool, type UpdatePoolDeps } from './update-pool.ts';
 
 export interface EnvMembersDeps extends EnvsDeps, Omit<MakePoolDeps, 'supervisor'>, SettleDeps, Omit<UpdatePoolDeps, 'envs'> {
@@ -69,7 +70,7 @@ export const addedMemberUnder = (deps: EnvMembersDeps): Operations['addedMemberU
 export const listMembers = (deps: EnvMembersDeps): Operations['listMembers'] => async (caller, envName) => {
   const env = await findEnv(deps.envs, caller, envName);
   const pools = await Promise.all(env.members.map(({ name }) => memberPool(deps, env, name)));
-  return pools.flatMap((pool) => pool ?? []);
+  return pools.flatMap((pool) => (pool ? [viewOfPool(deps.supervisor, pool)] : []));
 };
 
 /** Changes a member; what is not named stays (operation `PUT /envs/{name}/sandboxpools/{pool}`). Its pool is as it says when this resolves. */

@@ -66,7 +66,7 @@ const observed = ({ supervisor, demand, clock }: GroupMembersDeps, { record, cou
 const unplacedIn = ({ supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>, { uid, updateRevision }: PoolRecord): NonNullable<Observation['trouble']> | undefined => {
   const since = clock.now();
   const count = supervisor.index.bornBy('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
-    .filter((id) => supervisor.sandbox(id)?.context.unplaced === true).length;
+    .filter((id) => supervisor.sandbox(id)?.context.hindrance === 'Unschedulable').length;
   return count > 0 ? { reason: 'unschedulable', count, since } : undefined;
 };
 

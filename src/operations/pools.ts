@@ -3,17 +3,19 @@ import type { Supervisor } from '../actors/supervisor.ts';
 import { endingMember } from './find-env.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations } from './operations.ts';
+import { viewOfPool } from './start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
 /** One pool of the caller's (operation `GET /sandboxpools/{name}`). */
 export const getPool = (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
-  (caller, name) => findPool(deps.supervisor, caller, name);
+  async (caller, name) => viewOfPool(deps.supervisor, await findPool(deps.supervisor, caller, name));
 
 /** The caller's pools, newest first; an admin's `all` shows everyone's (operation `GET /sandboxpools`). */
 export const listPools = (deps: { readonly supervisor: Supervisor }): Operations['listPools'] => async (caller, filter, { limit, offset }) => {
   const everyone = caller.role === 'admin' && filter.all;
   const { ids, total } = deps.supervisor.pools.index.list(everyone ? undefined : caller, offset, limit);
-  const items = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
+  const pools = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
+  const items = pools.map((pool) => viewOfPool(deps.supervisor, pool));
   return { items, total, limit, offset };
 };
 

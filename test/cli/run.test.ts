@@ -62,6 +62,14 @@ describe('sandpool run', function () {
       .and.include('sandpool sandboxes delete').and.include('sandpool pools update').and.include('4 of the pool');
   });
 
+  it('ends with 125 and says why instances do not start', async () => {
+    const counts = { idle: 0, running: 0, starting: 2, stopping: 0, retiring: 0, failed: 0 };
+    daemon.operations.failWith = noIdleInstance(counts, { reason: 'ImageUnavailable', message: 'ErrImagePull: there is no such image' });
+    const end = await cli(['run', '--', 'true'], env);
+    expect(end.code).to.equal(125);
+    expect(end.stderr).to.include('its instances do not start: ErrImagePull: there is no such image').and.include('overrides.image').and.not.include('give one back');
+  });
+
   it('ends with 125 when no command is given or the options are wrong', async () => {
     for (const args of [['run'], ['run', '--'], ['run', '--nonsense', '--', 'true'], ['run', '--idle-timeout', 'soon', '--', 'true']]) {
       const end = await cli(args, env);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { podOf } from '../../src/k8s/pod-resource.ts';
+import { podOf, storedPodOf } from '../../src/k8s/pod-resource.ts';
+import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
 import { aDefinition, anOrder } from '../support/instance-orders.ts';
 
 interface Made { readonly spec: { readonly shareProcessNamespace?: boolean } }
@@ -17,5 +18,15 @@ describe('the Pod of an instance', () => {
 
   it('keeps the processes of several containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
+  });
+
+  it('says what to do where the kubelet can not reach the port that its probe asks', () => {
+    const unready = (readinessProbe: ReturnType<typeof httpProbe>): unknown => {
+      const made = podOf(anOrder(aDefinition({ image: 'busybox', readinessProbe })), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as { readonly metadata: object };
+      const status = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
+      return storedPodOf({ ...made, metadata: { ...made.metadata, uid: 'u', resourceVersion: '1' }, status })?.vitals;
+    };
+    for (const probe of [httpProbe(80, '/'), tcpProbe(80)]) expect(unready(probe)).to.have.property('advice');
+    expect(unready(execProbe(['true']))).to.not.have.property('advice');
   });
 });

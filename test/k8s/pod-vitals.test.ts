@@ -41,6 +41,22 @@ describe('what a Pod\'s status says of its instance', () => {
     expect(of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7)).to.not.have.property('endedContainers');
   });
 
+  it('tells what keeps it from starting until somebody changes something, and what only takes its time', () => {
+    const waits = (reason: string) => of({ phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason } } }] }, ['main']);
+    for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'RegistryUnavailable']) expect(waits(reason)).to.deep.equal({ kind: 'starting', reason, hindrance: 'ImageUnavailable' });
+    for (const reason of ['CreateContainerConfigError', 'CreateContainerError']) expect(waits(reason)).to.deep.equal({ kind: 'starting', reason, hindrance: 'ContainerNotCreated' });
+    expect(waits('ContainerCreating')).to.deep.equal({ kind: 'starting' });
+    expect(of({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available' }] })).to.deep.equal({
+      kind: 'starting', reason: 'Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.', hindrance: 'Unschedulable',
+    });
+  });
+
+  it('says what to do where a kubelet asks for a port and gets no answer', () => {
+    const unready = vitalsOf(status('Running', { main: up }), { containers: ['main'], endsBy: undefined, isAsked: true });
+    expect(unready).to.have.property('advice').that.includes('listen on all addresses');
+    expect(of(status('Running', { main: up }), ['main'])).to.not.have.property('advice');
+  });
+
   it('says what kubelet and scheduler say, and names no node or address', () => {
     const message = 'rpc error: code = Unknown desc = worker-7 can not reach 10.0.0.9:5000';
     const waiting: PodStatus = { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ErrImagePull', message } } }] };

@@ -18,6 +18,8 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
     client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
     namespace = replicas().namespaceOf('blue');
     await controlPlane().apply(aPodTemplate('idle-pod'));
+    await controlPlane().apply(aPodTemplate('unpulled-pod', { startupTimeout: '10m', containers: [{ name: 'main', image: 'unpullable' }] }));
+    await controlPlane().apply(aPodTemplate('vast-pod', { startupTimeout: '10m', containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '100m', memory: '2Ti' } } }] }));
     await controlPlane().apply(aPodTemplate('huge-pod', { startupTimeout: '1s', containers: [{ name: 'main', image: 'unpullable' }] }));
   });
 
@@ -40,6 +42,30 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
     await controlPlane().kubectl('delete', 'resourcequota', 'few', '-n', namespace);
     await claim('limited');
   });
+
+  const exhausted = async (pool: string): Promise<Readonly<Record<string, unknown>>> => (await untilAnswered(429, () => client.post('/sandboxes', { poolName: pool }))).json.detail ?? {};
+  interface Shown { readonly phase: string; readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[] }
+  const shown = async (pool: string): Promise<Shown> => ((await client.get(`/sandboxpools/${pool}`)).json.template?.['status']) as Shown;
+  const degraded = async (pool: string) => (await shown(pool)).conditions.find(({ type }) => type === 'Degraded');
+
+  for (const { kind, template, reason, words, hint } of [
+    { kind: 'no node has room for', template: 'vast-pod', reason: 'Unschedulable', words: 'Insufficient memory', hint: 'less cpu' },
+    { kind: 'an image can not be pulled for', template: 'unpulled-pod', reason: 'ImageUnavailable', words: 'Back-off pulling image', hint: 'overrides.image' },
+  ] as const) {
+    it(`says at once of a pool that ${kind} what is wrong and what to change`, async () => {
+      await untilAnswered(201, () => client.post('/sandboxpools', { name: template, templateName: template, replicas: 2 }));
+      await eventually(async () => (await degraded(template))?.reason === reason, `it is Degraded: ${reason}`, 30_000);
+
+      const { phase } = await shown(template);
+      const condition = await degraded(template);
+      expect([phase, condition?.status]).to.deep.equal(['Degraded', 'True']);
+      expect(condition?.message).to.contain(words).and.to.not.contain('preemption');
+      const detail = await exhausted(template);
+      expect(detail['problem']).to.contain(words);
+      expect(detail['hint']).to.contain(hint);
+      await client.delete(`/sandboxpools/${template}?force=true`);
+    });
+  }
 
   it('keeps in its history how a claimed one ended: evicted, deleted by hand, dead', async () => {
     await untilAnswered(201, () => client.post('/sandboxpools', { name: 'mortal', templateName: 'idle-pod', replicas: 3 }));

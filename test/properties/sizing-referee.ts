@@ -57,7 +57,7 @@ export class SizingReferee {
 
   running(): readonly string[] { return this.#ids(isRunning); }
 
-  starting(): readonly string[] { return this.#ids(({ record, vitals }) => record !== undefined && vitals.kind === 'starting' && vitals.unplaced !== true); }
+  starting(): readonly string[] { return this.#ids(({ record, vitals }) => record !== undefined && vitals.kind === 'starting' && vitals.hindrance === undefined); }
 
   idle(): readonly string[] { return this.#ids(isIdle); }
 

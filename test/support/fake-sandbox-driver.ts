@@ -5,7 +5,7 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
-import type { Birth, Claim, End, Gone, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { Birth, Claim, End, Gone, InstanceFact, InstanceRecord, StartHindrance, Vitals } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
@@ -86,7 +86,9 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#set(id, { kind: 'available', startedAt: this.#startedAt(id), ...noted });
   }
 
-  findNoPlace(id: InstanceId): void { this.#set(id, { kind: 'starting', reason: 'no place', unplaced: true }); }
+  findNoPlace(id: InstanceId, reason = 'no place'): void { this.hinder(id, 'Unschedulable', reason); }
+
+  hinder(id: InstanceId, hindrance: StartHindrance, reason: string): void { this.#set(id, { kind: 'starting', reason, hindrance }); }
 
   becomeUnavailable(id: InstanceId, reason = 'not answering', noted: { readonly since?: number } = {}): void {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });

@@ -1569,7 +1569,7 @@ export interface PoolEnvelope {
 }
 /**
  * The counts are exact. Phase: `Pending` not yet full since the daemon started · `Ready` all there · `Scaling` instances start
- * or go · `Degraded` some are unavailable, or starts keep failing while something is usable · `Failed` starts keep failing and
+ * or go · `Degraded` some are unavailable, starts keep failing while something is usable, or can not go on as things are · `Failed` starts keep failing and
  * nothing is usable · `Updating` unclaimed instances of older revisions are replaced, within `maxUnavailable` · `Deleting`.
  */
 export interface Pool {
@@ -1892,7 +1892,7 @@ export interface Pool {
   };
 }
 /**
- * `Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.
+ * `Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable, and where instances can not start as things are: `Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the scheduler's or kubelet's words. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.
  */
 export interface PoolCondition {
   type: 'Progressing' | 'Degraded' | 'TemplateResolved';

@@ -24,7 +24,7 @@ const fieldDetail = z.object({ field: z.string(), allowed: z.array(z.string()).o
 const poolChoice = z.object({ name: z.string(), namespace: z.string(), idle: z.int(), running: z.int(), starting: z.int() });
 const templateChoice = z.object({ name: z.string(), description: z.string(), syncSource: z.string().optional() });
 const exhaustedDetail = z.object({
-  idle: z.int(), running: z.int(), starting: z.int(), stopping: z.int(), failed: z.int(), hint: z.string(),
+  idle: z.int(), running: z.int(), starting: z.int(), stopping: z.int(), failed: z.int(), problem: z.string().optional(), hint: z.string(),
 });
 
 /** What each errorCode says, for the document and the API page. */
@@ -107,7 +107,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     example: said(new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must be application/json in UTF-8')),
   },
   POOL_EXHAUSTED: {
-    when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`.',
+    when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`; and `problem` where instances do not start: why, as whoever could not start them says.',
     detail: exhaustedDetail,
     example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 })),
   },

@@ -60,7 +60,7 @@ const PoolCondition = z.object({
   reason: z.string().describe('A word in CamelCase.'),
   message: z.string().describe('Empty where there is nothing to say.'),
   lastTransitionTime: timestamp.describe('When the status last changed.'),
-}).meta({ id: 'PoolCondition', description: '`Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.' });
+}).meta({ id: 'PoolCondition', description: '`Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable, and where instances can not start as things are: `Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the scheduler\'s or kubelet\'s words. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.' });
 
 /** The template's name is an annotation. */
 const { templateName: _inAnnotations, ...shownSource } = RecordedPoolFields;
@@ -99,7 +99,7 @@ export const PoolShape = z.object({
   id: 'Pool',
   description: `
 The counts are exact. Phase: \`Pending\` not yet full since the daemon started · \`Ready\` all there · \`Scaling\` instances start
-or go · \`Degraded\` some are unavailable, or starts keep failing while something is usable · \`Failed\` starts keep failing and
+or go · \`Degraded\` some are unavailable, starts keep failing while something is usable, or can not go on as things are · \`Failed\` starts keep failing and
 nothing is usable · \`Updating\` unclaimed instances of older revisions are replaced, within \`maxUnavailable\` · \`Deleting\`.`.trim(),
 });
 
