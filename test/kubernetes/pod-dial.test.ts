@@ -27,7 +27,7 @@ describe('a port of a Pod', function () {
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
     await controlPlane().forward(PORT, (server.address() as AddressInfo).port);
-    under = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 300 });
+    under = await PodStreamsUnderTest.start(controlPlane());
     pod = await under.pod('main');
   });
   beforeEach(() => { greets = false; });
@@ -89,15 +89,18 @@ describe('a port of a Pod', function () {
   });
 
   it('breaks off with an error when the link is cut, or hangs', async () => {
+    const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 300 });
+    const target = await pinging.pod('main');
     for (const fault of ['cut', 'hold'] as const) {
-      const stream = await dial();
+      const stream = await pinging.streams.dial(target, PORT, new AbortController().signal);
       const failed = once(stream, 'error');
-      if (fault === 'cut') under.proxy.cut();
-      else under.proxy.state = 'hold';
+      if (fault === 'cut') pinging.proxy.cut();
+      else pinging.proxy.state = 'hold';
       const [error] = await failed as [Error];
       expect(error).to.be.instanceOf(PortUnreachable);
-      under.proxy.state = 'pass';
+      pinging.proxy.state = 'pass';
     }
+    await pinging.close();
   });
 
   it('waits for a port that does not read, and for a reader that does not', async () => {
