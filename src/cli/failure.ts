@@ -48,7 +48,8 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
   if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['problem'] === 'string') {
-    return [`its instances do not start: ${detail['problem']}`, String(detail['hint'] ?? '')];
+    const { problem, hint } = detail;
+    return [`its instances do not start: ${problem}`, ...(typeof hint === 'string' ? [hint] : [])];
   }
   if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['running'] === 'number') {
     hints.unshift(`${detail['running']} of the pool's sandboxes are running, ${Number(detail['starting'] ?? 0)} are starting`);
