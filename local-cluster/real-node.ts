@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, openSync, closeSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, openSync, closeSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -93,6 +93,11 @@ export class RealNode {
     if (hold.exitCode !== 0) throw new Error(`the real node did not end in order. ${this.lastWords()}`);
   }
 
+  /** The files of the log of a Pod's container, those that were rotated away too. */
+  logFiles({ namespace, name, uid, container }: { readonly namespace: string; readonly name: string; readonly uid: string; readonly container: string }): readonly string[] {
+    return readdirSync(join(this.#place.folder, 'pod-logs', `${namespace}_${name}_${uid}`, container));
+  }
+
   /** For an error: how its logs end. */
   lastWords(): string {
     return ['hold', 'containerd', 'kubelet'].flatMap((name) => {
@@ -157,6 +162,10 @@ const kubeletConfig = ({ folder, port, tls }: RealNodePlace, cgroup: string): ob
   volumePluginDir: join(folder, 'volume-plugins'),
   podLogsDir: join(folder, 'pod-logs'),
   maxPods: 250,
+  // Small, so that a test sees a log rotate.
+  containerLogMaxSize: '256Ki',
+  containerLogMaxFiles: 3,
+  containerLogMonitorInterval: '3s',
   resolvConf: '',
   registerNode: true,
   // Ten seconds by default: a Pod that ends would be told late.

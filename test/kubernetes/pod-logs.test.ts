@@ -5,6 +5,7 @@ import { v7 } from 'uuid';
 import { LogsGone, NotJoinable, type LogLine } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
 import { eventually } from '../support/eventually.ts';
+import { Following } from '../support/log-following.ts';
 import { PodStreamsUnderTest } from '../support/pod-streams.ts';
 import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
@@ -19,34 +20,6 @@ const heldBytes = (): number => {
   collectGarbage();
   return process.memoryUsage().arrayBuffers;
 };
-
-/** What is followed so far, in the background. */
-class Following {
-  readonly lines: LogLine[] = [];
-  readonly #controller = new AbortController();
-  readonly over: Promise<unknown>;
-
-  constructor(under: PodStreamsUnderTest, pod: PodTarget, after: string) {
-    this.over = this.#follow(under, pod, after);
-    this.over.catch(() => {}); // whoever wants to know waits for it
-  }
-
-  async until(text: string): Promise<void> {
-    await eventually(() => this.lines.some((line) => String(line.text) === text), `"${text}" came`, 15_000);
-  }
-
-  async stop(): Promise<void> {
-    this.#controller.abort();
-    await this.over;
-  }
-
-  async #follow(under: PodStreamsUnderTest, pod: PodTarget, after: string): Promise<void> {
-    for await (const { lines, skipped } of under.streams.followLogs(pod, after, this.#controller.signal)) {
-      expect(skipped).to.equal(false);
-      this.lines.push(...lines);
-    }
-  }
-}
 
 describe('the log of a Pod', function () {
   this.timeout(60_000);

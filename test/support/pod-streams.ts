@@ -3,7 +3,7 @@ import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
 import { PodStreams } from '../../src/k8s/pod-streams.ts';
-import { aPod } from './a-pod.ts';
+import { aPod, type PodProgram } from './a-pod.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { quietLog } from './quiet-log.ts';
@@ -13,6 +13,8 @@ export interface StreamsTerms {
   readonly silenceMs?: number;
   /** Without the proxy, which reads as fast as it can whatever its reader does. */
   readonly direct?: boolean;
+  /** What its Pods run. */
+  readonly program?: PodProgram;
 }
 
 /** The streams of Pods, with the rights of the daemon and over a link that can be made bad. */
@@ -22,28 +24,30 @@ export class PodStreamsUnderTest {
   readonly #cluster: Cluster;
   readonly #server: ApiServer;
   readonly #namespace: string;
+  readonly #program: PodProgram | undefined;
 
-  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number; readonly silenceMs: number }) {
+  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number; readonly silenceMs: number; readonly program: PodProgram | undefined }) {
     const { access, proxy, pingEveryMs, silenceMs } = parts;
     this.#cluster = cluster;
     this.#namespace = namespace;
+    this.#program = parts.program;
     this.proxy = proxy;
     this.#server = apiServer({ access, version: 'test' });
     this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs, silenceMs });
   }
 
-  static async start(cluster: Cluster, { pingEveryMs = 15_000, silenceMs = 120_000, direct = false }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
+  static async start(cluster: Cluster, { pingEveryMs = 15_000, silenceMs = 120_000, direct = false, program }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
     const real = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
     const proxy = new FaultProxy({ host: real.server.hostname, port: Number(real.server.port) });
     const port = await proxy.start();
     const access = direct ? real : { ...real, server: new URL(`https://127.0.0.1:${port}`) };
-    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs, silenceMs });
+    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs, silenceMs, program });
   }
 
   /** A Pod that runs. */
   async pod(name: string): Promise<PodTarget> {
     const namespace = this.#namespace;
-    await this.#cluster.apply(aPod({ name, namespace }));
+    await this.#cluster.apply(aPod({ name, namespace, ...(this.#program ? { program: this.#program } : {}) }));
     await this.#cluster.kubectl('wait', '--for=condition=Ready', `pod/${name}`, '-n', namespace, '--timeout=20s');
     const uid = await this.#cluster.kubectl('get', 'pod', name, '-n', namespace, '-o', 'jsonpath={.metadata.uid}');
     return { namespace, name, uid, container: 'main' };

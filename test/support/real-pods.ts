@@ -1,10 +1,19 @@
 import { realNodeImage } from '../../local-cluster/real-node.ts';
+import type { PodProgram } from './a-pod.ts';
 import type { PodDriver, PodOrderPart } from './a-pod-driver.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import type { ContainerDefinition } from '../../src/model/template.ts';
 
 /** Suites leave many behind, and a real node has no more than this machine. */
 const SMALL = { cpuCores: 0.01, memoryBytes: 2 ** 20 };
+
+/** Waits, as `sleep` does; ends at once when it is told to. */
+export const idleProgram = (image: 'busybox' | 'tools'): PodProgram =>
+  ({ image: realNodeImage(image), command: ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'] });
+
+/** Prints what is added to /tmp/printed. */
+export const printingProgram: PodProgram =
+  { image: realNodeImage('tools'), command: ['bash', '-c', 'touch /tmp/printed; trap exit TERM; tail -n +1 -f /tmp/printed & wait'] };
 
 /** Orders of containers that a real node can run: its images, and main processes that are there. */
 export const realOrder = (pods: PodDriver, container: Partial<ContainerDefinition> = {}, part: Omit<PodOrderPart, 'container'> = {}): Birth => {

@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { InstanceGone, type Terminal } from '../../src/contracts/sandbox-driver.ts';
+import type { PodTarget } from '../../src/k8s/pod-presence.ts';
+import { eventually } from '../support/eventually.ts';
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
+import type { PodProgram } from '../support/a-pod.ts';
+import { PodStreamsUnderTest } from '../support/pod-streams.ts';
+import { rejection } from '../support/rejection.ts';
+
+const MB = 1 << 20;
+const ALL = 50_000_000;
+
+/** What a terminal in a Pod does, whoever runs it; `program` is what the Pod runs, in an image with a shell. */
+export const podTerminalSuite = (title: string, controlPlane: () => Cluster, program?: PodProgram): void => {
+  const ofProgram = program ? { program } : {};
+
+  describe(title, function () {
+    this.timeout(60_000);
+    let under: PodStreamsUnderTest;
+    let pod: PodTarget;
+
+    before(async () => {
+      under = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, pingEveryMs: 300 });
+      pod = await under.pod('main');
+    });
+    after(() => under.close());
+
+    const opened = (script: string, streams = under.streams): Promise<Terminal> => streams.attach(pod, { argv: ['sh', '-c', script], cols: 91, rows: 33 });
+
+    /** All that it printed so far. */
+    const read = (terminal: Terminal): (() => string) => {
+      let text = '';
+      terminal.stream.on('data', (chunk: Buffer) => { text += String(chunk); });
+      return () => text;
+    };
+
+    it('has the size that was asked for, carries bytes both ways, and ends with the exit code after the last output', async () => {
+      const terminal = await opened('read line; echo "got $line"; stty size; exit 5');
+      const text = read(terminal);
+      terminal.stream.write('typed\r');
+      expect(await terminal.exit).to.equal(5);
+      expect(text()).to.equal('typed\r\ngot typed\r\n33 91\r\n');
+    });
+
+    it('resizes', async () => {
+      const terminal = await opened('while read line; do stty size; done');
+      const text = read(terminal);
+      for (let cols = 10; cols <= 100; cols += 1) terminal.resize(cols, 40);
+      await eventually(() => {
+        terminal.stream.write('\r');
+        return text().includes('40 100\r\n');
+      }, 'the newest size is in force');
+      terminal.close();
+    });
+
+    it('delivers signals, in their order', async () => {
+      const terminal = await opened('trap "echo usr1" USR1; trap "echo usr2; exit 3" USR2; echo ready; while :; do sleep 0.1; done');
+      const text = read(terminal);
+      await eventually(() => text().includes('ready'), 'it waits for signals');
+      terminal.signal('USR1');
+      terminal.signal('USR2');
+      expect(await terminal.exit).to.equal(3);
+      expect(text()).to.match(/usr1\r\n[^]*usr2\r\n$/);
+      expect(() => terminal.signal('NONE')).to.throw('NONE');
+    });
+
+    it('hangs up when it is closed, and kills what stays', async () => {
+      const terminal = await opened('trap "" HUP; sleep 971; sleep 971');
+      terminal.stream.resume();
+      await eventually(() => under.runs(pod, 'sleep 971'), 'it runs');
+      terminal.close();
+      terminal.close();
+      expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 128);
+      await eventually(async () => !await under.runs(pod, 'sleep 971'), 'it is gone');
+    });
+
+    it('answers null when the link is cut, and ends what runs in it', async () => {
+      const terminal = await opened('sleep 969');
+      terminal.stream.resume();
+      await eventually(() => under.runs(pod, 'sleep 969'), 'it runs');
+      under.proxy.cut();
+      expect(await terminal.exit).to.equal(null);
+      expect(terminal.stream.destroyed).to.equal(true);
+      await eventually(async () => !await under.runs(pod, 'sleep 969'), 'it is gone');
+    });
+
+    it('finds a link dead that hangs without a word', async () => {
+      const terminal = await opened('sleep 968');
+      terminal.stream.resume();
+      terminal.stream.write('x');
+      under.proxy.state = 'hold';
+      expect(await terminal.exit).to.equal(null);
+      under.proxy.state = 'pass';
+    });
+
+    it('waits for a reader that is slow: 50 MB take no memory, and lose no byte', async () => {
+      const direct = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, direct: true, pingEveryMs: 1_000 });
+      try {
+        // It stays until it is told that all was read: of an end right behind megabytes in flight kwok may lose the last.
+        const script = `stty -opost -echo; head -c ${ALL} /dev/zero | tr "\\0" x; read line; exit 7`;
+        const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', script], cols: 80, rows: 24 });
+        // At once: whatever flows before the next turn would have nobody to read it.
+        const begun = await new Promise<Buffer>((resolve) => { terminal.stream.once('data', (chunk: Buffer) => { terminal.stream.pause(); resolve(chunk); }); });
+        const before = process.memoryUsage();
+        // Longer than a link may be silent: a reader that rests is not taken for a dead peer.
+        const restedSince = performance.now();
+        await eventually(() => performance.now() - restedSince > 4_000, 'it rested');
+        const after = process.memoryUsage();
+        expect(after.external + after.arrayBuffers - before.external - before.arrayBuffers).to.be.lessThan(4 * MB);
+
+        let size = begun.length;
+        let isAllX = begun.every((byte) => byte === 0x78);
+        terminal.stream.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          isAllX &&= chunk[0] === 0x78 && chunk.equals(Buffer.alloc(chunk.length, 'x'));
+        }).resume();
+        await eventually(() => size >= ALL, 'all of it arrived', 40_000);
+        terminal.stream.write('\n');
+        expect(await terminal.exit).to.equal(7);
+        expect(isAllX).to.equal(true);
+        expect(size).to.equal(ALL);
+      } finally {
+        await direct.close();
+      }
+    });
+
+    it('waits for a shell that does not read, and is not taken for dead', async () => {
+      const direct = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, direct: true, pingEveryMs: 300 });
+      const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 6000000 | wc -c'], cols: 80, rows: 24 });
+      const text = read(terminal);
+      let left = 6_000_000;
+      let waited = false;
+      const feed = (): void => {
+        while (left > 0) {
+          const size = Math.min(left, 64 << 10);
+          left -= size;
+          if (!terminal.stream.write(Buffer.alloc(size, 'y'))) {
+            waited = true;
+            terminal.stream.once('drain', feed);
+            return;
+          }
+        }
+      };
+      await eventually(() => text().includes('raw'), 'the terminal takes bytes as they are');
+      feed();
+      await eventually(() => text().includes('6000000'), 'all of it arrived', 50_000);
+      expect(waited).to.equal(true);
+      expect(await terminal.exit).to.equal(0);
+      await direct.close();
+    });
+
+    it('rejects with InstanceGone where there is no such Pod', async () => {
+      expect(await rejection(under.streams.attach({ ...pod, name: v7() }, { argv: ['cat'], cols: 80, rows: 24 }))).to.be.instanceOf(InstanceGone);
+    });
+  });
+};

@@ -1,0 +1,8 @@
+import { podExecSuite } from '../contracts/pod-exec.ts';
+import { idleProgram } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+describe('on a real node', () => {
+  const cluster = onTheRealNode();
+  for (const image of ['busybox', 'tools'] as const) podExecSuite(`exec in a Pod of ${image}`, cluster, idleProgram(image));
+});

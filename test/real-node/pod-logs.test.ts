@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { LogsGone, type LogLine } from '../../src/contracts/sandbox-driver.ts';
+import type { PodTarget } from '../../src/k8s/pod-presence.ts';
+import { eventually } from '../support/eventually.ts';
+import { Following } from '../support/log-following.ts';
+import { PodStreamsUnderTest } from '../support/pod-streams.ts';
+import { printingProgram } from '../support/real-pods.ts';
+import { rejection } from '../support/rejection.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+const request = { tailLines: 10, limitBytes: 1 << 20 };
+const texts = (lines: readonly LogLine[]): readonly string[] => lines.map(({ text }) => String(text));
+/** In bytes, as the kubelet is told in local-cluster/real-node.ts. */
+const ROTATED_AT = 256 << 10;
+
+describe('the log of a Pod on a real node', function () {
+  this.timeout(60_000);
+  const cluster = onTheRealNode();
+  let under: PodStreamsUnderTest;
+  let direct: PodStreamsUnderTest;
+  let pod: PodTarget;
+  let pods = 0;
+
+  before(async () => {
+    under = await PodStreamsUnderTest.start(cluster(), { silenceMs: 1_000, program: printingProgram });
+    direct = await PodStreamsUnderTest.start(cluster(), { direct: true });
+  });
+  after(async () => {
+    await under.close();
+    await direct.close();
+  });
+  beforeEach(async () => { pod = await under.pod(`printing-${pods += 1}`); });
+
+  const print = async (...lines: readonly string[]): Promise<void> => {
+    const outcome = await direct.exec(pod, ['sh', '-c', 'cat >>/tmp/printed'], { stdin: lines.map((line) => `${line}\n`).join('') });
+    expect(outcome.exitCode, String(outcome.stderr)).to.equal(0);
+  };
+  const isPrinted = (line: string): Promise<void> =>
+    eventually(async () => texts((await under.streams.logs(pod, request)).lines).at(-1) === line, `"${line}" is in the log`);
+
+  it('gives the last lines, and says that there are older ones', async () => {
+    await print('one', 'two', 'three');
+    await isPrinted('three');
+    const { lines, truncated } = await under.streams.logs(pod, { ...request, tailLines: 2 });
+    expect(texts(lines)).to.deep.equal(['two', 'three']);
+    expect(truncated).to.equal(true);
+    expect(lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+  });
+
+  it('is followed from any place', async () => {
+    await print('a', 'b', 'c');
+    const following = new Following(under, pod, '0');
+    await following.until('c');
+    await print('d');
+    await following.until('d');
+    await following.stop();
+    expect(texts(following.lines)).to.deep.equal(['a', 'b', 'c', 'd']);
+    const later = new Following(under, pod, following.lines[1]?.next ?? '');
+    await later.until('d');
+    await later.stop();
+    expect(texts(later.lines)).to.deep.equal(['c', 'd']);
+  });
+
+  it('is followed through cut links and a restart of the kubelet, with no line twice and none missing', async () => {
+    const following = new Following(under, pod, '0');
+    const wanted: string[] = [];
+    const more = async (): Promise<void> => {
+      const lines = Array.from({ length: 40 }, () => `line ${wanted.length} ${v7()}`);
+      wanted.push(...lines);
+      await print(...lines);
+      await following.until(lines.at(-1) ?? '');
+    };
+    await more();
+    under.proxy.cut();
+    await more();
+    await cluster().realNode.kill('kubelet');
+    await cluster().realNode.begin('kubelet');
+    await eventually(() => direct.exec(pod, ['true']).then(() => true, () => false), 'the kubelet answers');
+    await more();
+    await following.stop();
+    expect(texts(following.lines)).to.deep.equal(wanted);
+  });
+
+  it('is followed over rotations, with no line twice and none missing', async () => {
+    const following = new Following(under, pod, '0');
+    const wanted: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const lines = Array.from({ length: 150 }, (_, n) => `${round} ${n} ${'z'.repeat(ROTATED_AT / 100)}`);
+      wanted.push(...lines);
+      await print(...lines);
+      await following.until(lines.at(-1) ?? '');
+      await eventually(() => rotations() >= Math.min(round + 1, 2), 'the log was rotated');
+    }
+    await following.stop();
+    expect(following.lines.map(({ text }) => String(text).slice(0, 8))).to.deep.equal(wanted.map((line) => line.slice(0, 8)));
+  });
+
+  it('ends with its Pod, and is gone then', async () => {
+    const following = new Following(under, pod, '0');
+    await print('last words');
+    await following.until('last words');
+    await under.remove(pod);
+    under.streams.gone(pod.uid);
+    await following.over;
+    expect(texts(following.lines)).to.deep.equal(['last words']);
+    expect(await rejection(under.streams.logs(pod, request))).to.be.instanceOf(LogsGone);
+  });
+
+  const rotations = (): number => cluster().realNode.logFiles(pod).length - 1;
+});

@@ -1,0 +1,8 @@
+import { podTerminalSuite } from '../contracts/pod-terminal.ts';
+import { idleProgram } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+describe('on a real node', () => {
+  const cluster = onTheRealNode();
+  for (const image of ['busybox', 'tools'] as const) podTerminalSuite(`a terminal in a Pod of ${image}`, cluster, idleProgram(image));
+});

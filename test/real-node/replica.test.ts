@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import { realNodeImage } from '../../local-cluster/real-node.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+const PATIENCE_MS = 40_000;
+/** Keeps its connections, as most servers do. */
+const SERVER = `
+import http.server, os
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def log_message(self, *words): pass
+os.makedirs("/tmp/www", exist_ok=True)
+os.chdir("/tmp/www")
+open("index.html", "w").write("hello")
+http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()`;
+const EATS = 'while [ ! -e /tmp/eat ]; do sleep 0.1; done; exec python3 -c "bytearray(300000000)"';
+
+/** 64 MiB, little set aside: a real node has no more than this machine. */
+const template = (name: string, command: readonly string[], part: { readonly image?: string; readonly endpoints?: readonly object[] } = {}): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  spec: {
+    containers: [{
+      name: 'main', image: part.image ?? realNodeImage('tools'), command,
+      resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
+    }],
+    ...(part.endpoints ? { endpoints: part.endpoints } : {}),
+    startupTimeout: '30s',
+  },
+});
+
+const TEMPLATES = [
+  template('site', ['python3', '-c', SERVER], { endpoints: [{ name: 'web', port: 8_000 }] }),
+  template('hungry', ['bash', '-c', EATS]),
+  template('unpullable', ['true'], { image: 'sandpool.test/no-such-image:1' }),
+];
+
+describe('a replica with a real node', function () {
+  this.timeout(90_000);
+  const cluster = onTheRealNode();
+  const replicas = onReplicas(cluster, { count: 1 });
+  let client: HttpClient;
+
+  before(async () => {
+    for (const each of TEMPLATES) await cluster().apply(each);
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('tenant', 'alice'));
+    for (const name of ['site', 'hungry']) await pool(name);
+  });
+  after(() => client.close());
+
+  const pool = (name: string): Promise<void> =>
+    eventually(async () => (await client.post('/sandboxpools', { name, templateName: name, replicas: 1 })).status === 201, `the pool ${name} is made`);
+
+  const claimed = async (poolName: string): Promise<string> => {
+    let answer: HttpAnswer | undefined;
+    await eventually(async () => (answer = await client.post('/sandboxes', { poolName })).status === 201, `one of ${poolName} is claimed`, PATIENCE_MS);
+    return String(answer?.json.sandbox?.['sandboxId']);
+  };
+  const exec = (id: string, command: string): Promise<HttpAnswer> => client.post(`/sandboxes/${id}/exec`, { command });
+
+  it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
+    const id = await claimed('site');
+    const page = (): Promise<HttpAnswer> => client.get(`/sandboxes/${id}/endpoints/web/`);
+    await eventually(async () => (await page()).status === 200, 'the server listens');
+    for (let round = 0; round < 5; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 20 }, page));
+      expect(answers.map(({ status, text }) => `${status} ${text}`)).to.deep.equal(Array.from({ length: 20 }, () => '200 hello'));
+    }
+    expect((await exec(id, 'cat /tmp/www/index.html')).json.stdout).to.equal('hello');
+    expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
+  });
+
+  it('never says that a sandbox ended, which runs, while the kubelet restarts', async () => {
+    const id = await claimed('site');
+    await cluster().realNode.kill('kubelet');
+    const seen = new Set<number>([(await exec(id, 'echo there')).status]);
+    await cluster().realNode.begin('kubelet');
+    await eventually(async () => {
+      const { status } = await exec(id, 'echo there');
+      seen.add(status);
+      return status === 200;
+    }, 'a command runs again', PATIENCE_MS);
+    expect([...seen].filter((status) => status !== 200 && status !== 503)).to.deep.equal([]);
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({ status: 'Running' });
+  });
+
+  it('answers a command that containerd was restarted under with all of its output, or 503', async () => {
+    const id = await claimed('site');
+    const running = exec(id, 'echo begun; touch /tmp/begun; sleep 4; echo done');
+    await eventually(async () => (await exec(id, 'ls /tmp')).json.stdout?.includes('begun') === true, 'it runs');
+    await cluster().realNode.kill('containerd');
+    await cluster().realNode.begin('containerd');
+    const { status, json } = await running;
+    expect([`200 begun\ndone\n`, '503 undefined']).to.include(`${status} ${json.stdout}`);
+    await eventually(async () => (await exec(id, 'echo there')).status === 200, 'a command runs again', PATIENCE_MS);
+  });
+
+  it('tells a command that ran out of memory from a sandbox that did', async () => {
+    const id = await claimed('hungry');
+    const { json } = await exec(id, 'python3 -c "bytearray(300000000)"');
+    expect(json).to.deep.include({ exitCode: 137 });
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({ status: 'Running' });
+
+    await exec(id, 'touch /tmp/eat');
+    await eventually(async () => JSON.stringify((await client.get(`/sandboxes/${id}/events`)).json).includes('OOMKilled'), 'an event says why it ended', PATIENCE_MS);
+  });
+
+  it('refuses a claim of a pool whose image is nowhere, and says so', async () => {
+    await pool('unpullable');
+    await eventually(async () => /image/i.test((await client.post('/sandboxes', { poolName: 'unpullable' })).text), 'the refusal names the image', PATIENCE_MS);
+  });
+});
