@@ -1,0 +1,86 @@
+import { expect } from 'chai';
+import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome } from '../../src/contracts/sandbox-driver.ts';
+import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { realNodeImage } from '../../local-cluster/real-node.ts';
+import { PodDriver } from '../support/a-pod-driver.ts';
+import { eventually } from '../support/eventually.ts';
+import { aContainer } from '../support/instance-orders.ts';
+import { realOrder } from '../support/real-pods.ts';
+import { rejection } from '../support/rejection.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+const PATIENCE_MS = 30_000;
+
+describe('how sandboxes of a real node end, and do not', function () {
+  this.timeout(120_000);
+  const cluster = onTheRealNode();
+  let pods: PodDriver;
+
+  before(async () => {
+    await installCustomResources(cluster());
+    pods = await PodDriver.watching(cluster(), await cluster().namespace());
+  });
+  after(() => pods.close());
+
+  const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
+    eventually(() => pods.log.of(id).some(isSo), what, PATIENCE_MS);
+  const exec = (id: string, script: string, container?: string): Promise<ExecOutcome> =>
+    pods.driver.exec(id, { argv: ['sh', '-c', script], timeoutMs: 60_000, outputLimit: 1_000, ...(container === undefined ? {} : { container }) }, new AbortController().signal);
+  const sleeps = async (id: string, seconds: number): Promise<boolean> =>
+    String((await exec(id, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).stdout).includes(`sleep ${seconds} `);
+
+  /** Two containers, of which the first is not the first by name; each ends with 7 once it is told to. */
+  const two = (): Birth => {
+    const containers = ['web', 'agent'].map((name) => aContainer({
+      name, image: realNodeImage('busybox'), workingDir: '/tmp', memoryBytes: 64 * 2 ** 20, requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
+      given: { command: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 7'] },
+    }));
+    const { record, definition } = realOrder(pods, {}, { definition: { containers } });
+    return { record: { ...record, containerImages: { web: 'busybox', agent: 'busybox' } }, definition };
+  };
+
+  it('goes on without another container than the first, and ends with that', async () => {
+    const { id } = await pods.claimed(two());
+    await exec(id, 'touch /tmp/end', 'agent');
+    await shows(id, ({ vitals }) => 'endedContainers' in vitals && vitals.endedContainers?.['agent'] === 'exit code 7', 'its end is told');
+    expect(await rejection(exec(id, 'true', 'agent'))).to.be.instanceOf(ContainerGone);
+    await exec(id, 'touch /tmp/end');
+    expect((await pods.log.when(id, 'gone')).vitals).to.include({ kind: 'gone', exitCode: 7 });
+    expect(await rejection(exec(id, 'true'))).to.be.instanceOf(InstanceGone);
+  });
+
+  it('ends with the first container while another still runs, which is ended then', async () => {
+    const { id } = await pods.claimed(two());
+    await exec(id, 'touch /tmp/end', 'web');
+    expect((await pods.log.when(id, 'gone')).vitals).to.include({ kind: 'gone', exitCode: 7, remains: true });
+    await pods.driver.release(id, { reason: 'exited', exitCode: 7 });
+    await shows(id, ({ vitals }) => vitals.kind === 'gone' && !vitals.remains, 'nothing is left');
+  });
+
+  it('is told to have run out of memory, and to be unavailable at no time before', async () => {
+    const greedy = ['sh', '-c', 'until [ -e /tmp/eat ]; do sleep 0.1; done; exec tail /dev/zero'];
+    const { id } = await pods.claimed(realOrder(pods, { memoryBytes: 32 * 2 ** 20, given: { command: greedy } }));
+    await exec(id, 'touch /tmp/eat').catch(() => undefined); // it may end before it is answered
+    const { vitals } = await pods.log.when(id, 'gone');
+    expect(vitals).to.include({ kind: 'gone', exitCode: 137, outOfMemory: true });
+    expect(pods.log.kinds(id)).to.not.include('unavailable');
+  });
+
+  it('is never said to have ended while its kubelet starts again, and a command that this cut off is ended', async () => {
+    const { id } = await pods.claimed(realOrder(pods));
+    const { realNode } = cluster();
+    const running = rejection(exec(id, 'sleep 987'));
+    await eventually(() => sleeps(id, 987), 'it runs', PATIENCE_MS);
+    await realNode.kill('kubelet');
+    expect(await running).to.be.instanceOf(OutcomeUnknown);
+    await realNode.begin('kubelet');
+
+    const failures: unknown[] = [];
+    await eventually(() => exec(id, 'true').then(() => true, (error: unknown) => { failures.push(error); return false; }), 'commands run again', PATIENCE_MS);
+
+    expect(failures.filter((error) => !(error instanceof NotJoinable || error instanceof OutcomeUnknown))).to.deep.equal([]);
+    expect(pods.log.kinds(id)).to.not.include('gone');
+    await eventually(async () => !await sleeps(id, 987), 'it is ended', PATIENCE_MS);
+  });
+});
