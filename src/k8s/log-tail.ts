@@ -17,6 +17,7 @@ export class LogTailWindow {
   #bytes = 0;
   #place = BEGINNING;
   #firstTime = '';
+  #leastTime = '';
   /** Older lines were asked for than are kept. */
   truncated = false;
   /** Taken so far. */
@@ -32,6 +33,7 @@ export class LogTailWindow {
   push(piece: LogPiece): void {
     this.size += piece.text.length;
     this.#firstTime ||= piece.time;
+    if (this.#leastTime === '' || piece.time < this.#leastTime) this.#leastTime = piece.time;
     this.#place = placeAfter(this.#place, piece);
     if (piece.time < this.#since) return;
     this.#pieces.push({ ...piece, place: this.#place });
@@ -46,6 +48,9 @@ export class LogTailWindow {
       this.#from = 0;
     }
   }
+
+  /** The earliest time of what was pushed; '' where it was nothing. */
+  get leastTime(): string { return this.#leastTime; }
 
   /** After what was pushed; `BEGINNING` where it was nothing. */
   get place(): LogPlace { return this.#place; }

@@ -7,6 +7,7 @@ import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
 import { NOT_KNOWN_YET, presenceOf, type PodPresence, type PodTarget } from './pod-presence.ts';
+import { SeenLogs } from './seen-logs.ts';
 
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
@@ -22,12 +23,13 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /**
  * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the Pod is there, of a busy one
- * the last file (10 MiB as kubelets are set by default): what was rotated away is told where a place shows it, else not.
+ * the last file (10 MiB as kubelets are set by default): what was rotated away is told where this replica has read of it.
  */
 export class PodLogs {
   readonly #api: ApiClient;
   readonly #log: Log;
   readonly #source: LogSource;
+  readonly #seen = new SeenLogs();
   /** Of the followers, by Pod: to look again at once. */
   readonly #wakers = new Map<string, Set<() => void>>();
 
@@ -44,7 +46,11 @@ export class PodLogs {
       if (state === 'gone') throw gone(why);
       const window = state === 'waiting' ? undefined : await this.#window(target, request);
       const beginning = request.since === undefined ? BEGINNING : { ...BEGINNING, time: timeOf(request.since) };
-      if (!window || window.place === BEGINNING) return { lines: [], truncated: false, next: placeText(beginning) };
+      if (!window) return { lines: [], truncated: false, next: placeText(beginning) };
+      const span = { first: window.leastTime, last: window.place.time };
+      if (this.#seen.lacks(target, { since: beginning.time, first: span.first })) window.truncated = true;
+      this.#seen.saw(target, span);
+      if (window.place === BEGINNING) return { lines: [], truncated: window.truncated, next: placeText(beginning) };
       return window.tail(placeText(window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place));
     } catch (error) {
       if (error instanceof LogsGone) throw error;
@@ -150,6 +156,7 @@ export class PodLogs {
         place = placeAfter(place, admitted);
         lines.push({ ...admitted, next: placeText(place) });
       }
+      this.#seen.saw(target, { first: lines[0]?.time ?? '', last: place.time });
       if (lines.length > 0) yield { batch: { lines, skipped: resumption.isBroken && !wasBroken }, place };
     }
   }

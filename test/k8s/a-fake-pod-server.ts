@@ -52,6 +52,8 @@ export interface FakePod {
   readonly links: FakeLink[];
   /** What the kubelet answers to every way into the Pod, in place of opening it. */
   refusal: { readonly status: number; readonly body: string } | undefined;
+  /** What the newest file of its log has, each line with its time. */
+  logged: readonly string[];
   /** Called at each refusal. */
   refused: () => void;
   /** The Pod is no more. */
@@ -68,7 +70,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
     else if (isLog && fake.refusal) {
       fake.refused();
       response.writeHead(fake.refusal.status).end(fake.refusal.body);
-    } else if (isLog) response.end();
+    } else if (isLog) response.end(tailOf(fake.logged, request.url ?? ''));
     else json(response, { metadata: { uid: 'u1' }, status: status ?? running });
   });
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
@@ -91,7 +93,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) });
   const fake: FakePod = {
-    streams, links, refusal: undefined, refused: () => undefined, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], refused: () => undefined, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       await streams.stop();
@@ -101,6 +103,11 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
     },
   };
   return fake;
+};
+
+const tailOf = (lines: readonly string[], url: string): string => {
+  const asked = Number(new URL(url, 'http://kubelet').searchParams.get('tailLines') ?? lines.length);
+  return lines.slice(-asked).map((line) => `${line}\n`).join('');
 };
 
 /** The API server's own word that there is no such Pod, and what it makes of a kubelet's 404. */

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { SeenLogs } from '../../src/k8s/seen-logs.ts';
+import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
+
+const START = Date.parse('2026-01-31T12:00:00Z');
+const timeOf = (second: number): string => new Date(START + second * 1_000).toISOString().replace('Z', '000000Z');
+const lines = (from: number, to: number): readonly string[] => Array.from({ length: to - from }, (_, i) => `${timeOf(from + i)} line ${from + i}`);
+
+describe('a log that its kubelet has rotated', () => {
+  let under: FakePod;
+  beforeEach(async () => { under = await aFakePod(() => undefined); });
+  afterEach(() => under.close());
+
+  const tail = (more: object = {}) => under.streams.logs(under.pod, { tailLines: 100, limitBytes: 1 << 20, ...more });
+
+  it('is truncated, where lines were read that are not kept any more', async () => {
+    under.logged = lines(0, 10);
+    expect(await tail()).to.have.property('truncated', false);
+
+    under.logged = lines(5, 12);
+    const { lines: kept, truncated } = await tail();
+    expect([kept.length, truncated]).to.deep.equal([7, true]);
+  });
+
+  it('is truncated also where nothing of it is left', async () => {
+    under.logged = lines(0, 10);
+    await tail();
+    under.logged = [];
+
+    expect(await tail()).to.deep.include({ lines: [], truncated: true });
+  });
+
+  it('is not where what was asked for is all there', async () => {
+    under.logged = lines(0, 10);
+    await tail({ tailLines: 2 });
+    expect(await tail()).to.have.property('truncated', false);
+
+    under.logged = lines(5, 20);
+    expect(await tail({ since: START + 12_000 })).to.have.property('truncated', false);
+    expect(await tail({ since: START })).to.have.property('truncated', true);
+  });
+
+  it('is so for those who followed it, too', async () => {
+    under.logged = lines(0, 10);
+    const controller = new AbortController();
+    for await (const batch of under.streams.followLogs(under.pod, '0', controller.signal)) {
+      if (batch.lines.length === 10) break;
+    }
+    controller.abort();
+
+    under.logged = lines(10, 12);
+    expect(await tail()).to.have.property('truncated', true);
+  });
+
+  it('is another container\'s own', () => {
+    const seen = new SeenLogs();
+    seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
+
+    expect(seen.lacks({ ...under.pod, container: 'other' }, { since: '', first: '' })).to.equal(false);
+    expect(seen.lacks(under.pod, { since: '', first: '' })).to.equal(true);
+    expect(seen.lacks(under.pod, { since: '', first: timeOf(1) })).to.equal(false);
+  });
+
+  it('is forgotten where too many are read', () => {
+    const seen = new SeenLogs();
+    seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
+    for (let n = 0; n < 10_000; n++) seen.saw({ ...under.pod, uid: `u${n}-` }, { first: timeOf(1), last: timeOf(2) });
+
+    expect(seen.lacks(under.pod, { since: '', first: '' })).to.equal(false);
+  });
+});
