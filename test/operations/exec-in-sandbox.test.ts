@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { ContainerGone, InstanceGone } from '../../src/contracts/sandbox-driver.ts';
+import { errorAnswer } from '../../src/http/error-table.ts';
+import { execInSandbox } from '../../src/operations/exec-in-sandbox.ts';
+import { getSandbox } from '../../src/operations/get-sandbox.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { rejection } from '../support/rejection.ts';
+
+const REQUEST = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };
+
+describe('a command in a running sandbox', () => {
+  const running = async () => {
+    const world = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => world.supervisor.pools.get(world.pool.uid)?.counts.idle === 1, 'one is idle');
+    const { id } = await world.claim(alice, { poolName: 'default' });
+    const exec = () => execInSandbox(world)(alice, id, { ...REQUEST, container: 'main' }, new AbortController().signal);
+    return { ...world, id, exec };
+  };
+  const answered = async (call: Promise<unknown>) => errorAnswer(await rejection(call), 'r');
+
+  it('is 409 by name where its container has ended, which the sandbox shows', async () => {
+    const { driver, supervisor, clock, id, exec } = await running();
+    driver.loseContainer(id, 'main', 'exit code 3');
+    driver.failNext('exec', new ContainerGone('it has ended'));
+    expect(await answered(exec())).to.deep.include({
+      status: 409, body: { error: 'the container "main" of the sandbox has ended, and does not start again', errorCode: 'SANDBOX_NOT_RUNNING' },
+    });
+    await driver.settled();
+    const shown = await getSandbox({ supervisor, clock, endpointMode: 'gateway' })(alice, id);
+    expect(shown).to.deep.include({ status: 'Running', endedContainers: { main: 'exit code 3' } });
+  });
+
+  it('is 404 where the sandbox has ended meanwhile', async () => {
+    const { driver, exec } = await running();
+    driver.failNext('exec', new InstanceGone('it is gone'));
+    expect(await answered(exec())).to.include({ status: 404 });
+  });
+});
