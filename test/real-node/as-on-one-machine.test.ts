@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { realNodeImage } from '../../local-cluster/real-node.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
+import { renderDefinition } from '../../src/model/render-definition.ts';
+import type { TemplateSpec } from '../../src/model/template.ts';
+import { PodDriver } from '../support/a-pod-driver.ts';
+import { eventually } from '../support/eventually.ts';
+import { realOrder } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+const VALUES = 'deploy/helm/sandpool/values.yaml';
+const PATIENCE_MS = 30_000;
+
+describe('a sandbox of a real node, as on one machine', function () {
+  this.timeout(120_000);
+  const cluster = onTheRealNode();
+  let pods: PodDriver;
+
+  before(async () => {
+    await installCustomResources(cluster());
+    pods = await PodDriver.watching(cluster(), await cluster().namespace());
+  });
+  after(() => pods.close());
+
+  const printed = async (id: string, script: string): Promise<string> =>
+    String((await pods.driver.exec(id, { argv: ['sh', '-c', script], timeoutMs: 20_000, outputLimit: 4_000 }, new AbortController().signal)).stdout);
+
+  it('has LANG, and a pid 1 that reaps orphans', async () => {
+    const { id } = await pods.claimed(realOrder(pods));
+    expect(await printed(id, 'echo "$LANG"')).to.equal('C.UTF-8\n');
+    // The outer shell is gone before its child ends.
+    await printed(id, '(sh -c "sleep 0.2; exit 3" >/dev/null 2>&1 &)');
+    await eventually(async () => !(await printed(id, 'cat /proc/[0-9]*/stat 2>/dev/null')).includes(') Z '), 'no zombie stays', PATIENCE_MS);
+    expect(await printed(id, 'cat /proc/1/comm')).to.not.contain('sleep');
+  });
+
+  it('is ready by the chart\'s template web, whose server a kubelet\'s probe reaches and an endpoint, too', async () => {
+    const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as { sandboxTemplates: Readonly<Record<string, TemplateSpec>> };
+    const definition = renderDefinition(sandboxTemplates['web'] ?? { containers: [] });
+    const containers = definition.containers.map((container) => ({
+      ...container, image: realNodeImage('tools'), requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
+    }));
+    const order = realOrder(pods);
+    const { id } = await pods.claimed({ ...order, definition: { ...definition, containers } });
+
+    expect(await pods.driver.probe(id)).to.deep.equal([{ endpoint: 'web' }]);
+    const stream = await pods.driver.dial(id, 8_000, AbortSignal.timeout(PATIENCE_MS));
+    stream.write('GET / HTTP/1.0\r\n\r\n');
+    let page = '';
+    for await (const chunk of stream) page += String(chunk);
+    expect(page).to.contain('Hello from a sandbox');
+  });
+});
