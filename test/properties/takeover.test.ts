@@ -24,6 +24,10 @@ type Step =
 
 const WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 500;
+/** Time goes on in steps of at most so much, so that what is under way goes on in between. */
+const MOST_AT_ONCE_MS = 2_000;
+/** A replica whose mirrors are behind for longer leads nothing any more: see the property of leases. */
+const MOST_BEHIND_MS = 5_000;
 
 /** Lets what is under way go on until it waits for time, or for a step. */
 const turns = async (): Promise<void> => {
@@ -43,7 +47,17 @@ const aRefill = async (replicas: number) => {
 
 type Refill = Awaited<ReturnType<typeof aRefill>>;
 
-const take = async ({ stores, all, stopped, leader }: Refill, step: Step): Promise<void> => {
+/** Lets time go on; a leader that is behind catches up in time. */
+const pass = async (refill: Refill, ms: number): Promise<void> => {
+  for (let passed = 0; passed < ms; passed += MOST_AT_ONCE_MS) {
+    if (passed + MOST_AT_ONCE_MS > MOST_BEHIND_MS) await take(refill, { do: 'catch up', of: refill.leader.of });
+    refill.stores.clock.advance(Math.min(MOST_AT_ONCE_MS, ms - passed));
+    await turns();
+  }
+};
+
+const take = async (refill: Refill, step: Step): Promise<void> => {
+  const { stores, all, stopped, leader } = refill;
   const { truth, pools, pool, clock } = stores;
   switch (step.do) {
     case 'take over':
@@ -83,7 +97,7 @@ const take = async ({ stores, all, stopped, leader }: Refill, step: Step): Promi
       all[step.of]?.pools.catchUp();
       all[step.of]?.it.driver.catchUp();
       break;
-    case 'time': clock.advance(step.ms);
+    case 'time': await pass(refill, step.ms);
   }
   await turns();
 };

@@ -141,8 +141,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     await this.#enter('launch', id);
     if (!permitted()) throw new LeaseLost('another replica launches');
     this.check(order.definition);
-    const existing = await this.records.read(id);
-    const record = existing?.record ?? await this.records.birth(order.record, order.definition);
+    const record = await this.#born(order);
     this.#argv.set(id, order.definition.containers[0]?.argv ?? []);
     if (this.betweenWrites && !this.#vitals.has(id)) {
       this.#set(id, UNLAUNCHED);
@@ -156,6 +155,16 @@ export class FakeSandboxDriver implements SandboxDriver {
       this.#echo(id, order.definition);
     }
     return record;
+  }
+
+  /** A launch that is repeated has the record that is there, also where both are under way at once. */
+  async #born({ record, definition }: Birth): Promise<InstanceRecord> {
+    const known = async (): Promise<InstanceRecord | undefined> => (await this.records.read(record.id))?.record;
+    return await known() ?? await this.records.birth(record, definition).catch(async (error: unknown) => {
+      const there = await known();
+      if (!there) throw error;
+      return there;
+    });
   }
 
   async claim(seen: InstanceRecord, claim: Claim, permitted: () => boolean = () => true): Promise<InstanceRecord> {
