@@ -2,12 +2,11 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
-import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { renderDefinition } from '../../src/model/render-definition.ts';
 import type { TemplateSpec } from '../../src/model/template.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
+import type { PodDriver } from '../support/a-pod-driver.ts';
 import { eventually } from '../support/eventually.ts';
-import { realOrder } from '../support/real-pods.ts';
+import { onRealPods, realOrder } from '../support/real-pods.ts';
 import { onTheRealNode } from '../support/shared-cluster.ts';
 
 const VALUES = 'deploy/helm/sandpool/values.yaml';
@@ -15,14 +14,9 @@ const PATIENCE_MS = 30_000;
 
 describe('a sandbox of a real node, as on one machine', function () {
   this.timeout(120_000);
-  const cluster = onTheRealNode();
+  const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
-
-  before(async () => {
-    await installCustomResources(cluster());
-    pods = await PodDriver.watching(cluster(), await cluster().namespace());
-  });
-  after(() => pods.close());
+  before(() => { pods = onPods(); });
 
   const printed = async (id: string, script: string): Promise<string> =>
     String((await pods.driver.exec(id, { argv: ['sh', '-c', script], timeoutMs: 20_000, outputLimit: 4_000 }, new AbortController().signal)).stdout);

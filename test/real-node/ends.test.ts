@@ -1,27 +1,22 @@
 import { expect } from 'chai';
 import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome } from '../../src/contracts/sandbox-driver.ts';
 import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
-import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
+import type { PodDriver } from '../support/a-pod-driver.ts';
 import { eventually } from '../support/eventually.ts';
 import { aContainer } from '../support/instance-orders.ts';
-import { realOrder } from '../support/real-pods.ts';
-import { rejection } from '../support/rejection.ts';
+import { onRealPods, realOrder } from '../support/real-pods.ts';
 import { onTheRealNode } from '../support/shared-cluster.ts';
+import { rejection } from '../support/rejection.ts';
 
 const PATIENCE_MS = 30_000;
 
 describe('how sandboxes of a real node end, and do not', function () {
   this.timeout(120_000);
   const cluster = onTheRealNode();
+  const onPods = onRealPods(cluster);
   let pods: PodDriver;
-
-  before(async () => {
-    await installCustomResources(cluster());
-    pods = await PodDriver.watching(cluster(), await cluster().namespace());
-  });
-  after(() => pods.close());
+  before(() => { pods = onPods(); });
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
     eventually(() => pods.log.of(id).some(isSo), what, PATIENCE_MS);

@@ -1,11 +1,26 @@
+import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
+import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodProgram } from './a-pod.ts';
-import type { PodDriver, PodOrderPart } from './a-pod-driver.ts';
+import { PodDriver, type PodOrderPart } from './a-pod-driver.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import type { ContainerDefinition } from '../../src/model/template.ts';
 
 /** Suites leave many behind, and a real node has no more than this machine. */
 const SMALL = { cpuCores: 0.01, memoryBytes: 2 ** 20 };
+
+/** A driver on that node, in a namespace of its own, from the suite's first hook on. */
+export const onRealPods = (cluster: () => Cluster): (() => PodDriver) => {
+  let pods: PodDriver | undefined;
+  before('a driver on the real node', async () => {
+    await installCustomResources(cluster());
+    pods = await PodDriver.watching(cluster(), await cluster().namespace());
+  });
+  after(() => pods?.close());
+  return () => pods ?? missing();
+};
+
+const missing = (): never => { throw new Error('there is a driver from the first before hook on, not earlier'); };
 
 /** Waits, as `sleep` does; ends at once when it is told to. */
 export const idleProgram = (image: 'busybox' | 'tools'): PodProgram =>
