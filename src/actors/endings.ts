@@ -82,7 +82,8 @@ export class Endings {
     if (FAILED.has(path)) {
       if (isUnderWay) this.#failed(poolUid, id);
     } else if (this.#pauses.get(poolUid)?.failed.delete(id) || isUnderWay) {
-      if (DONE.has(path)) this.#pauses.delete(poolUid);
+      // Its wakes may all be past, and nothing else of it be under way.
+      if (DONE.has(path) && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
     }
     if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
     const pools = new Set([...this.#hungry, ...this.#waiting]);

@@ -99,9 +99,10 @@ export class Takeover {
     }
     this.#looking.delete(uid);
     if (this.#gone.has(uid)) this.retirePoolless(uid);
-    const [next] = this.#waiting;
-    if (next === undefined) return;
-    this.#waiting.delete(next);
-    this.retirePoolless(next);
+    for (const next of this.#waiting) {
+      if (this.#looking.size >= MOST_LOOKS) break;
+      this.#waiting.delete(next); // what needs no look any more leaves the place to the one after it
+      this.retirePoolless(next);
+    }
   }
 }

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { Endings } from '../../src/actors/endings.ts';
 import type { Supervisor } from '../../src/actors/supervisor.ts';
 import { aPool, aSupervisor, alice, eventually } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { RefusingDriver } from '../support/refusing-driver.ts';
+import { TestClock } from '../support/test-clock.ts';
 
 describe('ends that nobody waits for', () => {
   const idleIn = (supervisor: Supervisor, uid: string): number | undefined => supervisor.pools.get(uid)?.counts.idle;
@@ -59,6 +61,32 @@ describe('ends that nobody waits for', () => {
     driver.letGo('retire');
     await eventually(() => supervisor.size === 0, 'nothing is left');
     expect(told('retire')).to.equal(100);
+  });
+
+  it('goes on with a pool of which all that failed are done at last', () => {
+    const clock = new TestClock();
+    const goneOn: string[] = [];
+    const endings = new Endings({
+      clock, goOn: (uid) => { goneOn.push(uid); }, goOnAt: () => undefined, namespaceOf: () => undefined,
+    });
+    const ids = Array.from({ length: 20 }, (_, n) => `instance-${n}`);
+    const ended: string[] = [];
+    const endMore = (): void => {
+      endings.end('pool', (_, most) => ids.filter((id) => !ended.includes(id)).slice(0, most), (id) => ended.push(id) > 0);
+    };
+    for (let round = 0; round < 30 && ended.length < 8; round++) {
+      endMore();
+      for (const id of ended) endings.moved('pool', id, 'stopping.unretired');
+      clock.advance(60_000);
+    }
+    expect(ended).to.have.lengthOf(8);
+    goneOn.length = 0;
+
+    for (const id of ended) endings.moved('pool', id, 'completed');
+
+    expect(goneOn).to.include('pool');
+    endMore();
+    expect(ended).to.have.lengthOf.above(8);
   });
 
   it('ends the running sandboxes of a pool that is deleted by force a few at a time', async () => {

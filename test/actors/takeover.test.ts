@@ -1,12 +1,15 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { aCoordination } from '../support/a-coordination.ts';
+import { Takeover } from '../../src/actors/takeover.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
 import { aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition, anOrder } from '../support/instance-orders.ts';
 import { Life, SharedRecords } from '../support/shared-records.ts';
 import { aReplica, sharedStores, type SharedReplica } from '../support/shared-supervisors.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
 
 const idleIn = ({ supervisor }: SharedReplica, uid: string): number | undefined => supervisor.pools.get(uid)?.counts.idle;
 
@@ -206,5 +209,31 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     poolsOfTwo.failures.get = undefined;
     clock.advance(30_000);
     await eventually(() => retired().length === 3, 'what was left behind is retired');
+  });
+});
+
+describe('looks for pools that instances are left of', () => {
+  it('go on with those that wait, also where of the next ones nothing is left', async () => {
+    const left = new Set(Array.from({ length: 40 }, (_, n) => `pool-${n}`));
+    const ended: string[] = [];
+    const looks: (() => void)[] = [];
+    const takeover = new Takeover({
+      clock: new TestClock(), log: quietLog, mirrors: [], leads: () => true, tell: () => undefined, retire: () => true, lookAt: () => undefined,
+      endings: { end: (uid) => { ended.push(uid); } },
+      pools: { get: () => undefined, lookUp: () => new Promise((resolve) => { looks.push(() => { resolve(undefined); }); }) },
+      index: {
+        poolUids: () => [...left], startingIn: () => [], dismissable: (uid) => (left.has(uid) ? [`of ${uid}`] : []),
+        placementOf: () => ({ owner: { namespace: 'default' }, poolName: 'p' }) as never,
+      },
+    });
+    for (const uid of left) takeover.retirePoolless(uid);
+    const goneMeanwhile = [...left].slice(8, 32);
+    for (const uid of goneMeanwhile) left.delete(uid);
+    for (let round = 0; round < 40; round++) {
+      for (const answer of looks.splice(0)) answer();
+      await turns();
+    }
+
+    expect(ended).to.have.members([...left]);
   });
 });
