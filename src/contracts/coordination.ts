@@ -193,7 +193,8 @@ export interface RequestOwner {
 
 export type OpenedRequest =
   /**
-   * `instance`: another replica began it and is gone; it may have claimed this instance, or may yet.
+   * `instance`: an earlier one of the key was given up, or its replica is gone; it may have claimed
+   * this instance, or may yet.
    * `isUnsure`: requests were lost a moment ago, so that an earlier one of the key may have claimed
    * what no mirror shows yet.
    */
@@ -226,7 +227,10 @@ export interface Requests {
    * resolves, and before any write of this replica that comes later. Past a limit the oldest answers are forgotten early.
    */
   keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void>;
-  /** Ends a request that is in flight without an answer: its repetition is carried out anew. May be repeated. */
+  /**
+   * Ends a request that is in flight without an answer: its repetition is carried out anew, and is told
+   * of the instance that was admitted to be claimed under it. May be repeated.
+   */
   giveUpRequest(mark: RequestMark, owner: RequestOwner): Promise<void>;
 }
 

@@ -218,6 +218,21 @@ describe('usage in Redis', () => {
     expect(await reserve(one, 'b', 1)).to.equal(false);
   });
 
+  it('tells who repeats a request that was given up of the instance that it may have claimed', async () => {
+    await isKnown();
+    const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+    const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+    await one.openRequest(mark, owner);
+    expect(await admit(one, { instance: 'a', request: mark })).to.equal('admitted');
+    await one.giveUpRequest(mark, owner);
+    await one.giveUpRequest(mark, owner);
+
+    expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
+    expect((await one.openRequest(mark, owner)).kind).to.equal('in-flight');
+    await other.keepAnswer(mark, owner, 'the answer');
+    expect(await one.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+  });
+
   it('reserves nothing for a request that another replica has taken over', async () => {
     await isKnown();
     const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };

@@ -68,11 +68,20 @@ if redis.call('PTTL', KEYS[2]) < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[5]) 
 return {'ok'}
 `);
 
-/** Forgets it, if it is the owner's. ARGV: deadline, owner. Answers `ok`. May be repeated. */
+/**
+ * Gives it up, if it is the owner's: it is nobody's. It is forgotten unless it names an instance: what
+ * it claimed may have landed, and who opens it next is to look, as its mirror may not show that yet.
+ * ARGV: deadline, owner. Answers `ok`. May be repeated.
+ */
 export const GIVE_UP_REQUEST = defineScript('give_up_request', `
 if redis.call('HGET', KEYS[1], 'owner') == ARGV[2] then
-  redis.call('DEL', KEYS[1])
-  redis.call('ZREM', KEYS[2], KEYS[1])
+  if redis.call('HEXISTS', KEYS[1], 'instance') == 1 then
+    redis.call('HDEL', KEYS[1], 'owner')
+    redis.call('HSET', KEYS[1], 'until', 0)
+  else
+    redis.call('DEL', KEYS[1])
+    redis.call('ZREM', KEYS[2], KEYS[1])
+  end
 end
 return {'ok'}
 `);
