@@ -70,7 +70,7 @@ export class Supervisor {
     const own = deps.replica === undefined ? undefined : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
     this.idle = new IdleInstances({
       ...deps, index: this.index, waiters: this.#waiters, revisionOf: (poolUid) => this.pools.revisionOf(poolUid), ownBuckets: () => own?.get(),
-      learn: (fact) => { this.#learn(fact); },
+      learn: (fact) => { this.#truth.learn(fact); },
       freed: (poolUid) => { this.pools.replan(poolUid); },
     });
     this.#carryOut = sandboxEffects(deps);
@@ -301,6 +301,7 @@ export class Supervisor {
     this.#deadlines.arm(`s${id}`, context.deadline);
     if (state === 'completed') {
       this.#sandboxes.delete(id);
+      this.#truth.ended(id);
       this.trails.ended(id);
       if (context.working > 0) this.#deps.coordination.work(id, false);
     }

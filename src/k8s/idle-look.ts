@@ -45,7 +45,7 @@ export class IdleLook {
 
   async #list(key: string): Promise<readonly InstanceFact[]> {
     const [namespace = '', poolUid = '', atLeast] = key.split('/');
-    const found: InstanceFact[] = [];
+    const all: StoredSandbox[] = [];
     const late: StoredSandbox[] = [];
     let revision = '';
     let rest: string | undefined;
@@ -57,23 +57,23 @@ export class IdleLook {
       const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating, record }) => !terminating && !record.claim);
       await Promise.all(shown.map((stored) => this.#read(stored)));
       late.push(...shown.filter((stored) => isLate(this.#known(stored))));
-      found.push(...this.#ready(shown));
-      if (found.length >= Number(atLeast)) return found;
+      all.push(...shown);
+      const ready = this.#ready(all);
+      if (ready.length >= Number(atLeast)) return ready;
       rest = next;
       if (rest === undefined) break;
     }
-    return late.length === 0 ? found : [...found, ...await this.#lookAgain(late, revision)];
+    if (late.length > 0) await this.#lookAgain(late, revision);
+    return this.#ready(all); // of those that ended while others were looked at nothing is said
   }
 
   /** At those that the mirror does not have as ready: it may be behind. */
-  async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<readonly InstanceFact[]> {
+  async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<void> {
     const { mirror, podsReached, lookAtNode } = this.#deps;
     if (!await podsReached(revision, REACHED_MS)) await this.#readOldest(late);
-    const ready = this.#ready(late);
-    if (ready.length > 0) return ready;
+    if (this.#ready(late).length > 0) return;
     const nodes = new Set(late.flatMap(({ record }) => mirror.pod(record.id)).flatMap((pod) => (pod?.vitals.kind === 'available' ? pod.nodeName ?? [] : [])));
     await Promise.all([...nodes].slice(0, MOST_READ).map(lookAtNode));
-    return this.#ready(late);
   }
 
   async #readOldest(late: readonly StoredSandbox[]): Promise<void> {

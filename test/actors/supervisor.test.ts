@@ -79,6 +79,25 @@ describe('the supervisor', () => {
     expect((await refusalOf(claim(alice, { poolName: 'default' })))?.code).to.equal('UNAVAILABLE');
   });
 
+  it('does not bring back what ended while a look at others took its time', async () => {
+    const { supervisor, pool, claim, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const running = await driver.read(id);
+    let answer: () => void = () => undefined;
+    driver.idle = () => new Promise((resolve) => { answer = () => { resolve([running]); }; });
+    const looked = supervisor.idle.look(pool.uid, pool.owner.namespace);
+
+    supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
+    await eventually(() => supervisor.sandbox(id) === undefined, 'closed');
+    answer();
+    await looked;
+
+    expect(running.record?.claim).to.have.property('owner');
+    expect(supervisor.sandbox(id)).to.equal(undefined);
+    expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
+  });
+
   it('repeats a claim of unknown outcome on the same record', async () => {
     const { supervisor, pool, claim, driver } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');

@@ -11,7 +11,7 @@ const READY: Vitals = { kind: 'available', startedAt: 1 };
 const STARTING: Vitals = { kind: 'starting' };
 
 /** A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are not any more, which it comes to know if it `hears`. */
-const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false, shown = [] as readonly string[] } = {}) => {
+const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false, shown = [] as readonly string[], ends = [] as readonly string[] } = {}) => {
   const { record } = anOrder();
   let trouble = onTrouble;
   const ids = Array.from({ length: size }, (_, n) => `i${n}`);
@@ -33,6 +33,8 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
     },
     podsReached: async (revision) => {
       asked.push(revision);
+      for (const id of ends) mirror.dropSandbox(id, `uid-${id}`);
+      for (const id of ends) mirror.dropPod(aPod(id));
       if (hears) for (const id of ready) mirror.putPod({ ...aPod(id), revision: '2', vitals: READY });
       return hears;
     },
@@ -60,6 +62,11 @@ describe('a look for idle instances', () => {
     const pool = aPool(3, ['i1'], { hears: true, shown: ['i0'] });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0']);
     expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
+  });
+
+  it('says nothing of those that ended while it looked at others', async () => {
+    const pool = aPool(3, ['i1'], { hears: true, shown: ['i0'], ends: ['i0'] });
+    expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
   it('takes the word of a mirror that has all that stood when the list was made, however many are starting', async () => {
