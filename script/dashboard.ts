@@ -69,6 +69,10 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     ] },
     { title: 'Processor', about: 'Cores in use.', unit: 'short', lines: [['rate(process_cpu_seconds_total{all}[$__rate_interval])', '{{instance}}']] },
     { title: 'Memory', about: 'Of the process, and of its heap.', unit: 'bytes', lines: [['process_resident_memory_bytes{all}', 'process {{instance}}'], ['nodejs_heap_size_used_bytes{all}', 'heap {{instance}}']] },
+    { title: 'Memory for answers', about: 'What answers under way take, of what they may; and how many did not fit.', unit: 'bytes', lines: [
+      ['sandpool_answer_bytes{all}', 'taken {{instance}}'], ['sandpool_answer_bytes_most{all}', 'at most {{instance}}'],
+      ['increase(sandpool_answers_refused_total{all}[$__range])', 'refused (number) {{bound}} {{instance}}'],
+    ] },
     { title: 'Versions', about: 'Side by side only during an upgrade.', unit: 'short', lines: [['count by (version, assembly) (sandpool_build_info{all})', '{{version}} {{assembly}}']] },
   ]],
 ];

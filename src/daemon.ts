@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { v7 } from 'uuid';
 import { EnvMirror } from './actors/env-mirror.ts';
 import { EventFeed } from './actors/event-feed.ts';
@@ -30,6 +31,7 @@ import { openKubernetes } from './kubernetes-assembly.ts';
 import { measuredDriver } from './metrics/measured-driver.ts';
 import { renderDefinition } from './model/render-definition.ts';
 import { namespaceOf } from './namespaces.ts';
+import { AnswerBudget } from './operations/answer-budget.ts';
 import { ApiKeyMirror } from './operations/api-keys.ts';
 import { authentication } from './operations/authenticate.ts';
 import { catalogue } from './operations/catalogue.ts';
@@ -129,7 +131,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const http = createHttpServer({
     operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
-    tls, clients,
+    tls, clients, answers: answerBudget(config, metrics),
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
@@ -290,6 +292,9 @@ const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, co
   await measuring.stop();
   return { sandboxesLeft };
 };
+
+const answerBudget = ({ answers: { memoryPercent, tenantPercent } }: Config, metrics: Metrics): AnswerBudget =>
+  new AnswerBudget({ mostBytes: Math.floor(getHeapStatistics().heap_size_limit * memoryPercent / 100), tenantPercent, metrics });
 
 /** Throws where a file can't be read. */
 const readTls = ({ certFile, keyFile }: Config['tls']): TlsIdentity | undefined =>

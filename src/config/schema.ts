@@ -143,6 +143,10 @@ export const ConfigSchema = z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
     totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
   }),
+  answers: z.strictObject({
+    memoryPercent: whole(1, 400, 'Memory that answers under way may take, in percent of the limit of V8\'s heap, which --max-old-space-size sets.'),
+    tenantPercent: whole(1, 100, 'What one tenant may have of what the others leave of it, in percent.'),
+  }),
   audit: z.strictObject({
     mode: choice(['on', 'off'], 'Whether every write over the API is taken down: who, what, and how it went.'),
     folder: path('Folder of the audit\'s files, of this daemon alone. Unset: audit in dataDir.').optional(),

@@ -66,6 +66,10 @@ export const METRICS = {
   sandpool_http_seconds: histogram('How long requests took, by the template of their route. Streams count until their answer has begun.', ['method', 'route'], { buckets: REQUEST_SECONDS, most: 90 }),
   sandpool_http_turned_away_total: counter('Requests that were answered with 503 before anything was spent on them.', []),
 
+  sandpool_answer_bytes: gauge('Bytes of memory that answers under way take, as they are on the wire: from what a command has printed until its client has the answer.', []),
+  sandpool_answer_bytes_most: gauge('What they may take at most, by answers.memoryPercent.', []),
+  sandpool_answers_refused_total: counterOf('Requests refused, and commands ended, because their answer did not fit: share (429, a tenant had what it may have), all (503, all tenants together).', ['bound'], { known: ['share', 'all'], most: 2 }),
+
   sandpool_driver_seconds: histogram('How long calls of what runs sandboxes took.', ['operation'], { buckets: CALL_SECONDS, most: 14 }),
   sandpool_driver_calls_total: counter('Calls of what runs sandboxes by how they ended: done, conflict, unknown, fenced, deferred, failed.', ['operation', 'outcome'], 60),
   sandpool_store_seconds: histogram('Calls of the store: statements of the database, scripts of Redis, requests to the API server by kind of object.', ['store', 'operation'], { buckets: CALL_SECONDS, most: 72 }),

@@ -57,6 +57,8 @@ export interface ExecRequest {
   readonly timeoutMs: number;
   /** Bytes kept of each stream; the rest is read and dropped. */
   readonly outputLimit: number;
+  /** Told of each piece that is to be kept, of either stream, before the next one comes. What it throws ends the command, and is the rejection. */
+  readonly gathered?: (bytes: Buffer) => void;
 }
 
 export interface ExecOutcome {

@@ -25,6 +25,9 @@ export interface LinkEvents {
 interface Running {
   readonly stdout: ByteQueue;
   readonly stderr: ByteQueue;
+  readonly gathered: (bytes: Buffer) => void;
+  /** Ends the command, and fails what waits for it. */
+  readonly cut: (why: unknown) => void;
   readonly settle: (outcome: ExecOutcome) => void;
   readonly fail: (error: Error) => void;
 }
@@ -128,10 +131,11 @@ export class SpawnerLink {
   exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     signal.throwIfAborted();
     const channel = this.#number();
-    const { argv, cwd, env, stdin, timeoutMs, outputLimit } = request;
+    const { argv, cwd, env, stdin, timeoutMs, outputLimit, gathered = () => {} } = request;
     return new Promise<ExecOutcome>((resolve, reject) => {
-      const abort = (): void => { end(); this.#send({ type: 'close', channel }); reject(signal.reason); };
-      const timer = setTimeout(() => { end(); this.#send({ type: 'close', channel }); reject(new SpawnerLost('the spawner does not answer')); }, timeoutMs + EXEC_GRACE_MS);
+      const cut = (why: unknown): void => { end(); this.#send({ type: 'close', channel }); reject(why); };
+      const abort = (): void => { cut(signal.reason); };
+      const timer = setTimeout(() => { cut(new SpawnerLost('the spawner does not answer')); }, timeoutMs + EXEC_GRACE_MS);
       const end = (): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);
@@ -139,7 +143,7 @@ export class SpawnerLink {
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#running.set(channel, {
-        stdout: new ByteQueue(), stderr: new ByteQueue(),
+        stdout: new ByteQueue(), stderr: new ByteQueue(), gathered, cut,
         settle: (outcome) => { end(); resolve(outcome); },
         fail: (error) => { end(); reject(error); },
       });
@@ -180,7 +184,7 @@ export class SpawnerLink {
   #take({ kind, channel, payload }: Frame): void {
     if (kind === FRAME_KINDS.message) return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
     const running = this.#running.get(channel);
-    if (running) (kind === FRAME_KINDS.errors ? running.stderr : running.stdout).push(payload);
+    if (running) gather(running, kind, payload);
     else this.#terminals.get(channel)?.output(payload);
   }
 
@@ -249,3 +253,12 @@ export class SpawnerLink {
     this.#events.lost();
   }
 }
+
+const gather = ({ stdout, stderr, gathered, cut }: Running, kind: Frame['kind'], payload: Buffer): void => {
+  try {
+    gathered(payload);
+  } catch (error) {
+    return cut(error);
+  }
+  (kind === FRAME_KINDS.errors ? stderr : stdout).push(payload);
+};

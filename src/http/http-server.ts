@@ -5,6 +5,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { RateLimits } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { invalidArgument, type Refusal } from '../model/refusals.ts';
+import { AnswerBudget } from '../operations/answer-budget.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
@@ -29,8 +30,6 @@ export interface HttpLimits extends ListenerLimits, TurnLimits {
   readonly maxInFlight: number;
   /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
   readonly answerStallMs: number;
-  /** What all answers that wait for their clients may hold together; the oldest are cut. */
-  readonly maxUnreadBytes: number;
   /** What all bodies that are still arriving may hold together; the oldest are refused. */
   readonly maxArrivingBytes: number;
 }
@@ -45,9 +44,10 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
   leastPerTurn: 128,
   maxTurnMs: 60,
   answerStallMs: 30_000,
-  maxUnreadBytes: 256 * 1024 * 1024,
   maxArrivingBytes: 128 * 1024 * 1024,
 };
+
+const DEFAULT_ANSWERS = { mostBytes: 256 * 1024 * 1024, tenantPercent: 50 };
 
 export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'> {
   readonly operations: Operations;
@@ -55,6 +55,8 @@ export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 's
   readonly clock: Clock;
   readonly requests: AppDeps['requests'] & RateLimits;
   readonly limits?: Partial<HttpLimits>;
+  /** The memory for answers; absent: 256 MiB, half of it for one tenant. */
+  readonly answers?: AnswerBudget;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -83,13 +85,13 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   let leaving = false;
   let stopping = false;
   const inFlight = new InFlight();
-  const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, mostBytes: limits.maxUnreadBytes, log: deps.log });
+  const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, log: deps.log });
   const streams = new EventStreams({ clock: deps.clock, log: deps.log, stallMs: limits.answerStallMs });
   const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
   const gate = new InFlightGate(limits.maxInFlight);
   const overload = new Overload(gate, limits, deps.metrics);
   const handle = createApp({
-    ...deps, gate, streams, arriving: new ArrivingBodies(limits.maxArrivingBytes),
+    ...deps, gate, streams, unread, answers: deps.answers ?? new AnswerBudget(DEFAULT_ANSWERS), arriving: new ArrivingBodies(limits.maxArrivingBytes),
     clients, stopping: () => stopping,
   }).callback();
   const onRequest: RequestListener = (request, response) => {

@@ -6,6 +6,7 @@ import type { IfMatch } from '../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../model/refusals.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { Caller } from '../model/tenant.ts';
+import type { AnswerRoom } from '../operations/answer-budget.ts';
 import type { Opening } from '../operations/opening.ts';
 import type { NameKind } from './local-names.ts';
 
@@ -33,7 +34,7 @@ export interface Deprecation {
 
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON, unless it is a PlainText or an EventStream. */
+  /** Sent as JSON, unless it is a PlainText or an EventStream; a LongAnswer piece by piece. */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the one object that it shows: makes its ETag. */
@@ -51,6 +52,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly base: () => string;
   /** Aborts when the client goes away before it is answered, or its key is revoked or expires: that is its reason then, a Refusal. */
   readonly signal: () => AbortSignal;
+  /** Of the budget for answers, of which nothing is taken yet; given back when the response is over. */
+  readonly room: () => AnswerRoom;
   /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
   readonly localPool: (poolName: string) => string;
   /** Of a PUT or PATCH with If-Match. */

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import { adminRequired, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
 import { tenantKey, type Caller } from '../model/tenant.ts';
+import type { AnswerBudget, AnswerRoom } from '../operations/answer-budget.ts';
 import { BASES } from './bases.ts';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import type { Clients } from './clients.ts';
@@ -10,11 +11,13 @@ import { EventStream, type EventStreams, type FollowKey } from './event-streams.
 import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
+import { LONG_BYTES, LongAnswer } from './long-answer.ts';
 import { PlainText } from './plain-text.ts';
 import { readQuery } from './query.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
+import type { UnreadAnswers } from './unread-answers.ts';
 import { check } from './validation.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
@@ -22,6 +25,8 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly gate: InFlightGate;
   readonly arriving: ArrivingBodies;
   readonly streams: EventStreams;
+  readonly answers: AnswerBudget;
+  readonly unread: UnreadAnswers;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -76,6 +81,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
     caller, params, query, body, mark: undefined, opening: undefined, seed: undefined, step: context.state.step,
     signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
+    room: roomOf(context, deps.answers, caller),
     localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
     ifMatch: (row.method === 'PUT' || row.method === 'PATCH') && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
     ...negotiation(context),
@@ -84,14 +90,15 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes });
     context.state.answered = marked.text;
-    return give(context, marked);
+    return give(context, marked, request.room);
   }
   const answer = await carryOut(row, deps, request);
   context.state.answered = answer.body;
   if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, (ended) => (caller ? deps.clients.followKey(caller, ended) : () => undefined));
-  if (answer.body instanceof PlainText) return givePlainly(context, answer.body);
+  if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
+  if (answer.body instanceof LongAnswer && answer.body.isLong) return givePieces(context, { ...answer, body: answer.body }, deps.unread);
   const text = JSON.stringify(answer.body);
-  give(context, { status: answer.status, headers: answer.headers, text });
+  give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
 };
 
@@ -104,14 +111,38 @@ const tagView = (context: Context, tag: string): void => {
   context.remove('Content-Type');
 };
 
-const give = (context: Context, { status, headers, text }: { readonly status: number; readonly headers: Answer['headers']; readonly text: string }): void => {
+interface TextAnswer { readonly status: number; readonly headers: Answer['headers']; readonly text: string }
+
+const give = (context: Context, { status, headers, text }: TextAnswer, room: () => AnswerRoom): void => {
+  count(context, Buffer.byteLength(text), room);
   context.status = status;
   for (const name in headers) context.set(name, headers[name] ?? '');
   context.set('Content-Type', 'application/json; charset=utf-8');
   context.body = text;
 };
 
-const givePlainly = (context: Context, { bytes, mediaType }: PlainText): void => {
+/** Of what may have been done nothing is refused for the length of its answer. */
+const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
+  if (bytes <= LONG_BYTES) return;
+  if (method === 'GET' || method === 'HEAD') room().hold(bytes);
+  else room().owe(bytes);
+};
+
+/** What is piped into a response listens to it too: somewhat more than Node's usual 10. */
+const PIPED_LISTENERS = 20;
+
+/** The operation that made it has taken room for it. */
+const givePieces = (context: Context, { status, headers, body }: Answer & { readonly body: LongAnswer }, unread: UnreadAnswers): void => {
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.res.setMaxListeners(PIPED_LISTENERS);
+  context.body = body.stream();
+  unread.watch(context.res);
+};
+
+const givePlainly = (context: Context, { bytes, mediaType }: PlainText, room: () => AnswerRoom): void => {
+  count(context, bytes.length, room);
   context.status = 200;
   context.set('Content-Type', `${mediaType}; charset=utf-8`);
   // What a tenant printed is never taken for a page.
@@ -198,6 +229,17 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
 /** As the client sees this daemon, and under `/v1` where it asked there. */
 const baseOf = ({ req, path }: Context, clients: Clients): string =>
   clients.base(req) + (BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '');
+
+const roomOf = ({ res }: Context, answers: AnswerBudget, caller: Caller | undefined): (() => AnswerRoom) => {
+  let room: AnswerRoom | undefined;
+  return () => {
+    if (room) return room;
+    const taken = room = answers.room(caller ? tenantKey(caller) : '');
+    if (res.destroyed) taken.release();
+    else res.once('close', () => { taken.release(); });
+    return taken;
+  };
+};
 
 const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
   const controller = new AbortController();

@@ -1,13 +1,23 @@
 /** The first `limit` bytes of a stream, which may come one by one. */
 class Kept {
   readonly #limit: number;
+  readonly #gathered: (bytes: Buffer) => void;
   #buffer = Buffer.alloc(0);
   #length = 0;
   truncated = false;
 
-  constructor(limit: number) { this.#limit = limit; }
+  constructor(limit: number, gathered: (bytes: Buffer) => void) {
+    this.#limit = limit;
+    this.#gathered = gathered;
+  }
 
   push(bytes: Buffer): void {
+    const wanted = bytes.subarray(0, this.#limit - this.#length);
+    if (wanted.length > 0) this.#gathered(wanted);
+    this.keep(bytes);
+  }
+
+  keep(bytes: Buffer): void {
     const wanted = bytes.subarray(0, this.#limit - this.#length);
     if (wanted.length < bytes.length) this.truncated = true;
     if (this.#length + wanted.length > this.#buffer.length) {
@@ -40,10 +50,11 @@ export class ExecOutput {
   /** Of the command, once it has ended. */
   exitCode: number | undefined;
 
-  constructor(token: string, limit: number) {
+  /** `gathered` is told of each piece before it is kept; what it throws comes out of here. */
+  constructor(token: string, limit: number, gathered: (bytes: Buffer) => void = () => {}) {
     this.#token = Buffer.from(token);
-    this.#stdout = new Kept(limit);
-    this.#stderr = new Kept(limit);
+    this.#stdout = new Kept(limit, gathered);
+    this.#stderr = new Kept(limit, gathered);
   }
 
   stdout(bytes: Buffer): void {
@@ -73,7 +84,7 @@ export class ExecOutput {
 
   /** All that was printed. */
   taken(): { readonly stdout: Buffer; readonly stderr: Buffer; readonly truncated: boolean } {
-    this.#stderr.push(this.#tail);
+    this.#stderr.keep(this.#tail); // a few bytes, and nobody is left to refuse them to
     this.#tail = Buffer.alloc(0);
     return { stdout: this.#stdout.bytes, stderr: this.#stderr.bytes, truncated: this.#stdout.truncated || this.#stderr.truncated };
   }

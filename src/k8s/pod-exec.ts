@@ -96,7 +96,7 @@ class Execution {
     this.#target = target;
     this.#request = request;
     const token = `${randomBytes(16).toString('hex')} `;
-    this.#output = new ExecOutput(token, request.outputLimit);
+    this.#output = new ExecOutput(token, request.outputLimit, request.gathered);
     this.#order = execOrder({ argv: request.argv, cwd: request.cwd, env: request.env, token });
     this.#settled = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -145,9 +145,17 @@ class Execution {
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({
-      data: (channel, bytes) => { this.#heard(channel, bytes); },
+      data: (channel, bytes) => { this.#take(channel, bytes); },
       closed: (why) => { if (socket === this.#socket) this.#cut(why); },
     });
+  }
+
+  #take(channel: number, bytes: Buffer): void {
+    try {
+      if (!this.#over) this.#heard(channel, bytes);
+    } catch (error) {
+      this.abort(error); // there is no room for what it prints
+    }
   }
 
   #heard(channel: number, bytes: Buffer): void {

@@ -171,6 +171,15 @@ export const tooManyStreams = (who: 'the sandbox has' | 'you have' | 'the replic
 export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
   new Refusal('TOO_MANY_WAITING', `${limit} claims wait ${where}, which is the most; try again later`, { retryAfter: 5 });
 
+export const answersShareMet = (): Refusal =>
+  new Refusal('RATE_LIMITED', 'your answers under way take as much memory as one tenant may; try again once some of them are read', { retryAfter: 1 });
+
+export const answersTakeAll = (): Refusal => unavailable('the answers under way take all the memory that there is for them; try again shortly');
+
+/** It was running, so that what it did until then is done. */
+export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
+  new Refusal(code, `the command was ended while it printed: ${message}`, { ...(retryAfter === undefined ? {} : { retryAfter }) });
+
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
 

@@ -187,6 +187,8 @@ export interface SandboxLogs {
 }
 
 export interface LogsFollow {
+  /** What the last lines take until the first batch, which they are, was given. */
+  readonly heldBytes: number;
   /** The last lines, then what is printed until the sandbox is gone. To be called once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;
   /** Gives the seat back. May be repeated. */

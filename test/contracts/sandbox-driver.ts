@@ -227,6 +227,17 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       expect((await driver.exec(id, command(['no-such-command']), signal)).exitCode).to.equal(127);
     });
 
+    it('tells of each piece that a command prints before it is kept, and ends one that is refused room', async () => {
+      const { id } = await launched();
+      const { signal } = new AbortController();
+      const pieces: Buffer[] = [];
+      const { stdout } = await driver.exec(id, command(['echo', 'told'], { gathered: (bytes) => void pieces.push(Buffer.from(bytes)) }), signal);
+      expect(Buffer.concat(pieces).toString()).to.equal(stdout.toString()).and.to.equal('told\n');
+      const full = new Error('no room');
+      const refused = driver.exec(id, command(['echo', 'told'], { gathered: () => { throw full; } }), signal);
+      expect(await rejection(refused)).to.equal(full);
+    });
+
     it('rejects exec and attach on what is not there with InstanceGone', async () => {
       expect(await rejection(driver.exec(v7(), command(['true']), new AbortController().signal))).to.be.instanceOf(InstanceGone);
       expect(await rejection(driver.attach(v7(), { argv: ['cat'], cols: 80, rows: 24 }))).to.be.instanceOf(InstanceGone);

@@ -3,15 +3,31 @@ import { eventually } from '../support/eventually.ts';
 import { outcome } from '../support/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/http-client.ts';
 import type { HttpLimits } from '../../src/http/http-server.ts';
+import { AnswerBudget } from '../../src/operations/answer-budget.ts';
 import { aServer } from './a-server.ts';
 
 /** Each NUL of a command's output is six characters of the answer: more than the kernel takes where nobody reads. */
 const STREAM = Buffer.alloc(1_048_576);
 const LARGE = 2 * 6 * STREAM.length;
 
+/** Without the lines between the pieces of a chunked answer. */
+const dechunked = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '');
+
+const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
+  const room = answers.room('another');
+  try {
+    room.hold(bytes);
+    return false;
+  } catch {
+    return true;
+  } finally {
+    room.release();
+  }
+};
+
 describe('an answer that is not read', () => {
-  const talkative = async (limits: Partial<HttpLimits>) => {
-    const server = await aServer({ limits });
+  const talkative = async (limits: Partial<HttpLimits>, answers?: AnswerBudget) => {
+    const server = await aServer({ limits, ...(answers ? { answers } : {}) });
     await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3 });
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     server.operations.runExec = async () => outcome({ stdout: STREAM, stderr: STREAM });
@@ -39,19 +55,25 @@ describe('an answer that is not read', () => {
     await server.stop();
   });
 
-  it('is cut, the oldest first, where too much waits', async () => {
-    const { server, deaf, cuts } = await talkative({ maxUnreadBytes: 2 * LARGE + 1_000_000, answerStallMs: 60_000 });
-    const connections = [await deaf(), await deaf()];
-    await eventually(() => server.log.filter(({ fields }) => fields.path?.toString().endsWith('/exec')).length === 2, 'two answers wait');
+  it('is never cut for another one: what does not fit is refused, the tenant\'s own alone', async () => {
+    const answers = new AnswerBudget({ mostBytes: 3 * LARGE, tenantPercent: 50 });
+    const { server, deaf, cuts, ask } = await talkative({ answerStallMs: 60_000 }, answers);
+    const connection = await deaf();
+    await eventually(() => server.log.filter(({ fields }) => fields.path?.toString().endsWith('/exec')).length === 1, 'the answer waits');
+
+    const refused = await connectRaw(server.port);
+    refused.socket.write(ask);
+    await eventually(() => refused.received().includes('RATE_LIMITED'), 'it is refused');
+    expect(parseRaw(refused.received())).to.deep.include({ status: 429 });
+    expect((await server.stranger.get('/sandboxpools')).status).to.equal(200);
+
+    connection.socket.resume();
+    await eventually(() => connection.received().endsWith('\r\n0\r\n\r\n'), 'the whole answer');
+    const body = /\{.*\}/s.exec(dechunked(connection.received()))?.[0] ?? '';
+    expect(JSON.parse(body)).to.include({ stdout: STREAM.toString(), stderr: STREAM.toString() });
+    await eventually(() => !isRefused(answers, LARGE), 'its room is free again');
     expect(cuts()).to.deep.equal([]);
-    connections.push(await deaf());
-    await eventually(() => cuts().length > 0, 'one is cut');
-    for (const { socket } of connections) socket.resume();
-    const [first] = connections;
-    expect((await first!.closed()).length).to.be.below(LARGE);
-    await eventually(() => connections.slice(1).every(({ received }) => received().length > LARGE), 'the others come whole');
-    expect(cuts()).to.deep.equal(['too many']);
-    for (const { socket } of connections) socket.destroy();
+    for (const { socket } of [connection, refused]) socket.destroy();
     await server.stop();
   });
 

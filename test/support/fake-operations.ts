@@ -166,8 +166,12 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly execInSandbox: Operations['execInSandbox'] = async (caller, sandboxId, request, signal) => {
     const view = this.#sandbox(caller, sandboxId);
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);
-    this.lastExec = request;
-    return this.runExec(request, signal);
+    const { gathered, ...asked } = request;
+    this.lastExec = asked;
+    const ran = await this.runExec(request, signal);
+    gathered?.(ran.stdout);
+    gathered?.(ran.stderr);
+    return ran;
   };
 
   readonly sandboxLogs: Operations['sandboxLogs'] = async (caller, sandboxId, { tailLines, sinceMs, container = 'main' }) => {
@@ -181,6 +185,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     const from = request.after ?? String(Number(lines.at(0)?.next ?? 1) - 1);
     this.followers += 1;
     return {
+      heldBytes: 0,
       batches: (signal) => this.logged.follow(sandboxId, from, { signal, ended: () => this.sandboxes.get(sandboxId)?.status === 'Completed' }),
       close: () => { this.followers -= 1; },
     };

@@ -220,6 +220,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     signal.throwIfAborted();
     this.#mustRun(id);
     const outcome = await this.onExec(id, request);
+    for (const bytes of [outcome.stdout, outcome.stderr]) if (bytes) request.gathered?.(bytes);
     return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 1, ...outcome };
   }
 

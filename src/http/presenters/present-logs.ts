@@ -1,19 +1,21 @@
 import type { LogBatch, LogLine } from '../../contracts/sandbox-driver.ts';
+import { TextBytes } from '../../lib/json-text.ts';
 import { podNameOf } from '../../model/identifiers.ts';
 import type { SandboxLogs } from '../../operations/operations.ts';
 import type { ServerEvent } from '../event-streams.ts';
+import { LongAnswer, type TextAsBytes } from '../long-answer.ts';
 import type { SandboxLogsWire } from '../schemas/logs.ts';
 
 export interface LogsStyle { readonly timestamps: boolean }
 
-/** Bytes that are no UTF-8 become U+FFFD. */
-export const presentLogs = (view: SandboxLogs, style: LogsStyle): SandboxLogsWire => ({
+/** `text`: see presentLogText. Bytes that are no UTF-8 become U+FFFD. */
+export const presentLogs = (view: SandboxLogs, text: Buffer): LongAnswer => new LongAnswer({
   sandboxId: view.sandboxId,
   podName: podNameOf(view.sandboxId),
   container: view.container,
-  logs: presentLogText(view, style).toString('utf8'),
+  logs: new TextBytes(text),
   truncated: view.truncated,
-});
+} satisfies TextAsBytes<SandboxLogsWire>);
 
 /** The bytes as they were printed. */
 export const presentLogText = ({ lines }: SandboxLogs, { timestamps }: LogsStyle): Buffer =>

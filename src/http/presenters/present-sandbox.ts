@@ -1,8 +1,10 @@
 import type { ExecOutcome } from '../../contracts/sandbox-driver.ts';
+import { TextBytes } from '../../lib/json-text.ts';
 import { formatDuration } from '../../model/durations.ts';
 import { podNameOf } from '../../model/identifiers.ts';
 import type { SandboxReadiness } from '../../operations/operations.ts';
 import type { SandboxDetailView, SandboxView } from '../../operations/views.ts';
+import { LongAnswer, type TextAsBytes } from '../long-answer.ts';
 import type {
   ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxReadinessWire, SandboxRecordWire, SandboxWire,
 } from '../schemas/sandboxes.ts';
@@ -61,17 +63,14 @@ export const presentSandboxReadiness = ({ sandboxId, ready, endpoints }: Sandbox
 /** Bytes of each stream that are answered. */
 export const EXEC_OUTPUT_LIMIT = 1_048_576;
 
-export const presentExecOutcome = (outcome: ExecOutcome): ExecResultWire => ({
+export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer => new LongAnswer({
   stdout: outputOf(outcome.stdout),
   stderr: outputOf(outcome.stderr),
   exitCode: outcome.exitCode,
   timedOut: outcome.timedOut,
   truncated: outcome.truncated || outcome.stdout.length > EXEC_OUTPUT_LIMIT || outcome.stderr.length > EXEC_OUTPUT_LIMIT,
   durationMs: Math.round(outcome.durationMs),
-});
+} satisfies TextAsBytes<ExecResultWire>);
 
 /** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
-const outputOf = (bytes: Buffer): string => {
-  if (bytes.length < EXEC_OUTPUT_LIMIT) return bytes.toString('utf8');
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { stream: true });
-};
+const outputOf = (bytes: Buffer): TextBytes => new TextBytes(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { cut: bytes.length >= EXEC_OUTPUT_LIMIT });

@@ -1,4 +1,6 @@
-import { invalidArgument } from '../../model/refusals.ts';
+import { jsonLength } from '../../lib/json-text.ts';
+import { endedWhilePrinting, invalidArgument, Refusal } from '../../model/refusals.ts';
+import type { AnswerRoom } from '../../operations/answer-budget.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from '../presenters/present-sandbox.ts';
 import { DEPRECATED_SINCE, ok, route, secret, versioned, type Route } from '../route.ts';
@@ -12,10 +14,11 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored', waits: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
     deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
-    handle: async ({ caller, params, body, signal }) => {
+    handle: async ({ caller, params, body, signal, room }) => {
       const { command, timeoutSeconds, ...rest } = body;
       const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
-      const request = { ...rest, argv, timeoutMs: timeoutSeconds * 1_000, outputLimit: EXEC_OUTPUT_LIMIT };
+      const gathered = gatheredInto(room(), Buffer.byteLength(rest.stdin ?? ''));
+      const request = { ...rest, argv, timeoutMs: timeoutSeconds * 1_000, outputLimit: EXEC_OUTPUT_LIMIT, gathered };
       return ok(presentExecOutcome(await operations.execInSandbox(caller, params.sandboxId, request, signal())));
     },
   }),
@@ -41,3 +44,20 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     },
   }),
 ];
+
+/** Of output, which a command has room for before it begins: most print less, and are never ended for want of room. */
+const FIRST_BYTES = 64 << 10;
+
+/** Takes room for a command's input and the beginning of its output, and then for what it prints. Throws where there is none. */
+const gatheredInto = (room: AnswerRoom, inputBytes: number): (bytes: Buffer) => void => {
+  room.hold(inputBytes + FIRST_BYTES);
+  let printed = 0;
+  return (bytes) => {
+    printed += jsonLength(bytes);
+    try {
+      room.holdAtLeast(inputBytes + printed);
+    } catch (error) {
+      throw error instanceof Refusal ? endedWhilePrinting(error) : error;
+    }
+  };
+};

@@ -1,3 +1,6 @@
+import { jsonLength } from '../../lib/json-text.ts';
+import type { LogBatch } from '../../contracts/sandbox-driver.ts';
+import type { AnswerRoom } from '../../operations/answer-budget.ts';
 import type { LogsRequest, Operations } from '../../operations/operations.ts';
 import { EventStream } from '../event-streams.ts';
 import { PlainText } from '../plain-text.ts';
@@ -11,20 +14,37 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'getSandboxLogs', method: 'GET', path: '/sandboxes/{sandboxId}/logs', access: 'tenant', summary: 'Read what a sandbox printed, or follow it',
     params: SandboxPath, query: LogsQuery, answers: { 200: SandboxLogs }, alsoAs: ['text/plain', 'text/event-stream'],
     refusals: ['SANDBOX_NOT_FOUND', 'LOGS_GONE', 'TOO_MANY_STREAMS'],
-    handle: async ({ caller, params: { sandboxId }, query, header, accepts }) => {
+    handle: async ({ caller, params: { sandboxId }, query, header, accepts, room }) => {
       const { container, tailLines, sinceSeconds, timestamps = false, follow = false } = query;
       const request: LogsRequest = {
         tailLines, ...(container === undefined ? {} : { container }), ...(sinceSeconds === undefined ? {} : { sinceMs: sinceSeconds * 1_000 }),
       };
+      room().hold(bytesToRead(tailLines));
       if (follow) {
         const after = header('last-event-id');
-        const { batches, close } = await operations.followSandboxLogs(caller, sandboxId, { ...request, ...(after === undefined ? {} : { after }) });
-        return ok(new EventStream((signal) => presentLogEvents(sandboxId, batches(signal), { timestamps, signal }), close));
+        const { batches, heldBytes, close } = await operations.followSandboxLogs(caller, sandboxId, { ...request, ...(after === undefined ? {} : { after }) });
+        room().hold(heldBytes);
+        return ok(new EventStream((signal) => presentLogEvents(sandboxId, thenRelease(batches(signal), room()), { timestamps, signal }), close));
       }
       const view = await operations.sandboxLogs(caller, sandboxId, request);
-      return ok(accepts('application/json', 'text/plain') === 'text/plain'
-        ? new PlainText(presentLogText(view, { timestamps }))
-        : presentLogs(view, { timestamps }));
+      const text = presentLogText(view, { timestamps });
+      if (accepts('application/json', 'text/plain') === 'text/plain') return ok(new PlainText(text));
+      room().hold(jsonLength(text));
+      return ok(presentLogs(view, text));
     },
   }),
 ];
+
+/** What is read at most to find the last lines, and what a line costs besides its text. */
+const READ_BYTES = 2 << 20;
+const LINE_BYTES = 256;
+
+const bytesToRead = (lines: number): number => READ_BYTES + lines * LINE_BYTES;
+
+/** The last lines, which are the first batch, take room until the client has them; then a stream takes little. */
+async function* thenRelease(batches: AsyncIterable<LogBatch>, room: AnswerRoom): AsyncGenerator<LogBatch, void, undefined> {
+  for await (const batch of batches) {
+    yield batch;
+    room.release();
+  }
+}

@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
+import { aTenant, claim, run, stocked } from '../support/on-a-daemon.ts';
+
+/** Each NUL is six bytes of the answer. */
+const MOST_NULS = 'head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2';
+const NULS = '\0'.repeat(1_048_576);
+
+describe('a tenant whose commands print more than the daemon has memory for', function () {
+  this.timeout(60_000);
+  let daemon: DaemonUnderTest;
+  let loud: HttpClient;
+  let other: HttpClient;
+
+  before(async () => {
+    const options = process.env['NODE_OPTIONS'];
+    process.env['NODE_OPTIONS'] = '--max-old-space-size=160';
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1']).finally(() => {
+      if (options === undefined) delete process.env['NODE_OPTIONS'];
+      else process.env['NODE_OPTIONS'] = options;
+    });
+    loud = daemon.client();
+    other = await aTenant(daemon, 'blue', 'ada');
+    await other.post('/sandboxpools', { name: 'quiet', templateName: 'default', replicas: 1 });
+    await stocked(other, 1, 'quiet');
+  });
+
+  after(() => daemon.dispose());
+
+  it('is refused what goes beyond its share, and nobody else is', async () => {
+    const [id, others] = [await claim(loud), await claim(other, 'quiet')];
+    const answers: HttpAnswer[] = [];
+    const commands = Array.from({ length: 32 }, async () => {
+      answers.push(await loud.post(`/sandboxes/${id}/exec`, { command: MOST_NULS }));
+    });
+    const all = Promise.all(commands);
+    for (let round = 0; round < 5; round += 1) {
+      expect((await run(other, others, `echo ${round}`)).stdout).to.equal(`${round}\n`);
+    }
+    await all;
+
+    expect(daemon.run.process.exitCode).to.equal(null);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused.length).to.be.above(0);
+    for (const { status, headers, json } of refused) {
+      expect([status, json.errorCode]).to.deep.equal([429, 'RATE_LIMITED']);
+      expect(Number(headers['retry-after'])).to.be.at.least(1);
+    }
+    for (const { json } of answers.filter(({ status }) => status === 200)) {
+      expect(json.stdout === NULS && json.stderr === NULS, 'an answer is whole').to.equal(true);
+    }
+    expect(await run(loud, id, MOST_NULS)).to.include({ exitCode: 0, truncated: false });
+    expect(await daemon.metrics()).to.match(/^sandpool_answer_bytes 0$/m);
+  });
+});
