@@ -18,6 +18,10 @@ export interface RealNodePlace {
   readonly kubeconfig: string;
   readonly port: number;
   readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string };
+  /** What takes the orders instead of real-node/hold; for tests. */
+  readonly hold?: string;
+  /** How long an order and the end may take each; 60 s unless told. */
+  readonly patienceMs?: number;
 }
 
 /** The name of the only real node, by which the API server reaches it. */
@@ -26,7 +30,7 @@ export const REAL_NODE = 'localhost';
 export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string => `sandpool.test/${name}:1`;
 
 const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));
-const ORDER_MS = 60_000;
+const PATIENCE_MS = 60_000;
 const LOG_LINES = 8;
 
 /**
@@ -44,7 +48,7 @@ export class RealNode {
 
   /** Resolves once both run; that the node is Ready, the API server tells later. Rejects, with nothing left, when one does not start. */
   async start(): Promise<void> {
-    const { folder, programs, kubelet } = this.#place;
+    const { folder, programs, kubelet, hold: program = HOLD } = this.#place;
     mkdirSync(join(folder, 'cni'), { recursive: true, mode: 0o711 });
     mkdirSync(join(folder, 'volume-plugins'), { recursive: true });
     writeFileSync(join(folder, 'cni/10-ptp.conflist'), JSON.stringify(network(folder)));
@@ -52,7 +56,7 @@ export class RealNode {
     writeFileSync(join(folder, 'kubeconfig'), readFileSync(this.#place.kubeconfig), { mode: 0o600 });
     this.configure();
     const log = openSync(join(folder, 'hold.log'), 'a', 0o600);
-    const hold = spawn(HOLD, [folder, this.#cgroup, programs, kubelet], { cwd: '/', detached: true, stdio: ['pipe', 'pipe', log] });
+    const hold = spawn(program, [folder, this.#cgroup, programs, kubelet], { cwd: '/', detached: true, stdio: ['pipe', 'pipe', log] });
     closeSync(log);
     hold.on('error', () => undefined); // `answer` tells
     hold.stdin?.on('error', () => undefined);
@@ -81,14 +85,17 @@ export class RealNode {
   async halt(part: NodePart): Promise<void> { await this.#order('stop', part); }
   async goOn(part: NodePart): Promise<void> { await this.#order('cont', part); }
 
-  /** Ends it and its containers; resolves once the machine is as it was. Rejects where something is left. */
+  /**
+   * Ends it and its containers; resolves once the machine is as it was. Rejects where something is left; one that does not end in
+   * time is killed, and the next node of this machine puts back what it left.
+   */
   async stop(): Promise<void> {
     const hold = this.#hold;
     if (!hold) return;
     this.#hold = undefined;
-    const ended = hold.exitCode === null && hold.signalCode === null && hold.pid !== undefined ? once(hold, 'exit') : undefined;
+    const ended = hasEnded(hold) ? undefined : once(hold, 'exit', { signal: AbortSignal.timeout(this.#patienceMs) });
     hold.stdin?.end();
-    await ended;
+    await ended?.catch(() => this.#killAll(hold));
     this.#answers?.close();
     if (hold.exitCode !== 0) throw new Error(`the real node did not end in order. ${this.lastWords()}`);
   }
@@ -116,13 +123,28 @@ export class RealNode {
   async #answer(wanted: string): Promise<void> {
     const [answers, hold] = [this.#answers, this.#hold];
     if (!answers || !hold) throw new Error('the real node is not running');
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(this.#patienceMs)]);
     const line = await Promise.race([
-      once(answers, 'line', { signal: AbortSignal.timeout(ORDER_MS) }).then(([text]) => String(text)),
-      once(hold, 'exit').then(() => 'it ended'),
+      once(answers, 'line', { signal }).then(([text]) => String(text)),
+      hasEnded(hold) ? 'it ended' : once(hold, 'exit', { signal }).then(() => 'it ended'),
     ]).catch((error: unknown) => String(error));
+    over.abort();
     if (line !== wanted) throw new Error(`the real node did not do as told: ${line}. ${this.lastWords()}`);
   }
+
+  get #patienceMs(): number { return this.#place.patienceMs ?? PATIENCE_MS; }
+
+  /** It leads a group of its own, which has all that runs outside of its namespaces; what is inside ends with that. */
+  async #killAll(hold: ChildProcess): Promise<void> {
+    if (hasEnded(hold)) return;
+    const ended = once(hold, 'exit');
+    process.kill(-(hold.pid ?? 0), 'SIGKILL');
+    await ended;
+  }
 }
+
+const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess): boolean => pid === undefined || exitCode !== null || signalCode !== null;
 
 const lastLines = (file: string): readonly string[] => {
   try {
