@@ -3,21 +3,38 @@ import { WebSocket } from 'ws';
 import { ApiUnreachable, NotSent, refusedBy } from './api-errors.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
+/** Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than 1.31, channels. */
+export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 'v4.channel.k8s.io';
+
+/** SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it. */
+const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
+const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
+
 export interface ChannelSocketTerms {
   readonly access: ClusterAccess;
   /** Absolute and encoded, with its query. */
   readonly path: string;
-  readonly subprotocol: 'v5.channel.k8s.io' | 'v4.channel.k8s.io';
+  /** The first of these that the other side knows is spoken. */
+  readonly subprotocols: readonly Subprotocol[];
   readonly agent: string;
   /** Unanswered pings end the link: one is sent so often. */
   readonly pingEveryMs?: number;
 }
 
-export interface ChannelEvents {
-  /** What a channel brought. Still called a few times after `pause()`, for what had arrived already. */
-  data(channel: number, bytes: Buffer): void;
+interface Closing {
   /** Once, after the last data. `clean`: the other side meant it. */
   closed(why: string, clean: boolean): void;
+}
+
+export interface ChannelEvents extends Closing {
+  /** What a channel brought. Still called a few times after `pause()`, for what had arrived already. */
+  data(channel: number, bytes: Buffer): void;
+}
+
+/** Of a link without channels. */
+export interface FrameEvents extends Closing {
+  /** What came, in pieces that mean nothing. Still called a few times after `pause()`. */
+  frame(bytes: Buffer): void;
 }
 
 /** Of one frame; the API server and kubelets send at most 32 KiB. */
@@ -41,7 +58,7 @@ const NORMAL = 1_000;
 export class ChannelSocket {
   readonly #ws: WebSocket;
   readonly #pings: NodeJS.Timeout;
-  #events: ChannelEvents | undefined;
+  #events: FrameEvents | undefined;
   #paused = false;
   #over = false;
   #why = '';
@@ -74,15 +91,23 @@ export class ChannelSocket {
     const url = new URL(server.pathname.replace(/\/$/, '') + terms.path, server);
     url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
     const authorization = terms.access.authorization();
-    const ws = new WebSocket(url, [terms.subprotocol], {
+    const ws = new WebSocket(url, [...terms.subprotocols], {
       ...tls, maxPayload: MAX_PAYLOAD, handshakeTimeout: OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
+      finishRequest: (request) => {
+        request.setHeader('Sec-WebSocket-Protocol', terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE));
+        request.end();
+      },
       headers: { 'user-agent': terms.agent, ...(authorization === undefined ? {} : { authorization }) },
     });
     const what = url.pathname;
     return new Promise((resolve, reject) => {
       const failed = (error: Error): void => { reject(isUnsent(error) ? new NotSent(`${what}: ${error.message}`, { cause: error }) : new ApiUnreachable(`${what}: ${error.message}`, { cause: error })); };
       ws.on('error', failed);
-      ws.once('upgrade', (response) => { response.socket.setKeepAlive(true, KEEP_ALIVE_MS); });
+      ws.once('upgrade', (response) => {
+        response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
+        const { headers } = response;
+        if (headers['sec-websocket-protocol'] === TUNNEL_ON_THE_WIRE) headers['sec-websocket-protocol'] = TUNNEL;
+      });
       ws.once('unexpected-response', (_request, response) => {
         if (response.statusCode === 401) terms.access.rejected();
         refusalIn(response).then((refusal) => { ws.terminate(); reject(refusal); }, failed);
@@ -94,20 +119,36 @@ export class ChannelSocket {
     });
   }
 
-  listen(events: ChannelEvents): void {
+  /** The one that was agreed on. */
+  get subprotocol(): string { return this.#ws.protocol; }
+
+  listen({ data, closed }: ChannelEvents): void {
+    const frame = (bytes: Buffer): void => {
+      const channel = bytes[0];
+      if (channel !== undefined) data(channel, bytes.subarray(1));
+    };
+    this.listenToFrames({ frame, closed });
+  }
+
+  listenToFrames(events: FrameEvents): void {
     this.#events = events;
     if (this.#over) queueMicrotask(() => { events.closed(this.#why, this.#clean); });
     else this.resume();
   }
 
   /** `sent` is called once the bytes were handed to the kernel, or never will be. */
-  send(channel: number, bytes: Buffer, sent: () => void = () => {}): void {
+  send(channel: number, bytes: Buffer, sent?: () => void): void {
+    this.sendFrame(Buffer.concat([Buffer.of(channel), bytes]), sent);
+  }
+
+  /** As `send`, where there are no channels. */
+  sendFrame(bytes: Buffer, sent: () => void = () => {}): void {
     if (this.#over) {
       sent();
       return;
     }
     this.#owed += bytes.length;
-    this.#ws.send(Buffer.concat([Buffer.of(channel), bytes]), () => { sent(); });
+    this.#ws.send(bytes, () => { sent(); });
   }
 
   /** Nothing more comes on the channel; the other side sees its end. With v5 alone. */
@@ -154,8 +195,7 @@ export class ChannelSocket {
 
   #heard(frame: Buffer): void {
     this.#unanswered = false;
-    const channel = frame[0];
-    if (channel !== undefined) this.#events?.data(channel, frame.subarray(1));
+    this.#events?.frame(frame);
   }
 
   #answered(): void {

@@ -1,8 +1,7 @@
-import type { Duplex } from 'node:stream';
 import {
   InstanceGone, LogsGone,
   type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail,
-  type ProbeOutcome, type Terminal, type TerminalRequest,
+  type PortConnection, type ProbeOutcome, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import { podNameOf, type InstanceId } from '../model/identifiers.ts';
 import type { ApiClient } from './api-client.ts';
@@ -46,7 +45,9 @@ export class InstanceAccess {
     return this.#enter(id, undefined, (pod) => this.#probes.run(pod));
   }
 
-  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> {
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
+    const kept = this.#dialKept(id, port, signal);
+    if (kept) return Promise.resolve(kept);
     return this.#enter(id, undefined, (pod) => this.#deps.streams.dial(pod, port, signal));
   }
 
@@ -56,6 +57,13 @@ export class InstanceAccess {
 
   async *followLogs(id: InstanceId, { after, container }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
     yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
+  }
+
+  #dialKept(id: InstanceId, port: number, signal: AbortSignal): PortConnection | undefined {
+    const { mirror, streams } = this.#deps;
+    const uid = mirror.pod(id)?.uid;
+    if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending') return undefined;
+    return streams.dialKept(uid, port, signal);
   }
 
   async #enter<T>(id: InstanceId, container: string | undefined, way: (pod: PodTarget) => Promise<T>): Promise<T> {

@@ -1,110 +1,57 @@
-import type { Duplex } from 'node:stream';
-import { PortUnreachable } from '../contracts/sandbox-driver.ts';
+import type { PortConnection } from '../contracts/sandbox-driver.ts';
 import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
-import { ChannelStream } from './channel-stream.ts';
-import { cleaned } from './cleaned-message.ts';
+import { KeptTunnels } from './kept-tunnels.ts';
 import type { PodLinks } from './pod-links.ts';
 import { enterPod, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { portOverChannels } from './port-channels.ts';
+import { PortTunnel } from './port-tunnel.ts';
 
-const DATA = 0;
-const FAILURE = 1;
-/** Both channels begin with the port. */
-const PREFIX_BYTES = 2;
-/** kubelet says that a port refused, never that it took: it counts as taken when kubelet, asked again, has said nothing for so long. */
-const REFUSAL_WITHIN_MS = 50;
-const ANSWER_WITHIN_MS = 15_000;
-const LONGEST_FAILURE = 1_024;
+const TUNNEL = 'SPDY-3.1+portforward.k8s.io';
 
 /**
- * A connection to a port of a Pod's own loopback, through the API server and kubelet, as `SandboxDriver.dial` promises it:
- * to no other address can this lead. Half-closing isn't carried: the port sees no end of what is written before the whole
- * connection is over.
+ * Connections to ports of Pods' own loopbacks, through the API server and kubelet: to no other address can these lead. Opening
+ * such a link takes several times as long as a connection over it, so that a few are kept. A link stays in the Pod that it was
+ * opened into: no later Pod of that name, or with that address, is reached by it.
  */
-export const dialInPod = async (links: PodLinks, target: PodTarget, port: number, signal: AbortSignal): Promise<Duplex> => {
-  signal.throwIfAborted();
-  await requireJoinable(links.api, target);
-  signal.throwIfAborted();
-  const opening = links.open(target, `portforward?ports=${port}`, 'v4.channel.k8s.io').catch((error: unknown) => {
-    // The API server answered a moment ago, and this is its kubelet's to answer.
-    throw error instanceof ApiUnreachable && error.message.includes('timed out') ? new NodeSilent({ cause: error }) : error;
-  });
-  const socket = await enterPod(links.api, target, opening);
-  return await new Connection(socket, port).taken(signal);
-};
+export class PodPorts {
+  readonly #links: PodLinks;
+  readonly #kept = new KeptTunnels();
 
-class Connection {
-  readonly #socket: ChannelSocket;
-  readonly #port: number;
-  readonly #stream: ChannelStream;
-  readonly #taken: Promise<Duplex>;
-  #resolve: (stream: Duplex) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
-  #prefixes = { [DATA]: PREFIX_BYTES, [FAILURE]: PREFIX_BYTES };
-  #failure = '';
+  constructor(links: PodLinks) { this.#links = links; }
 
-  constructor(socket: ChannelSocket, port: number) {
-    this.#socket = socket;
-    this.#port = port;
-    this.#stream = new ChannelStream(socket, DATA, () => { socket.close(); });
-    this.#taken = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+  /** Over a link that is there. Whether the Pod runs is not read: the link ends with it. */
+  dialKept(uid: string, port: number, signal: AbortSignal): PortConnection | undefined {
+    return signal.aborted ? undefined : this.#kept.take(uid)?.connect(port, signal);
   }
 
-  async taken(signal: AbortSignal): Promise<Duplex> {
-    const abort = (): void => { this.#refuse(signal.reason); };
-    const timer = setTimeout(() => { this.#refuse(this.#unreachable('no answer')); }, ANSWER_WITHIN_MS);
-    signal.addEventListener('abort', abort, { once: true });
-    this.#socket.listen({
-      data: (channel, bytes) => { this.#heard(channel, bytes); },
-      closed: (why, clean) => { this.#closed(why, clean); },
-    });
-    try {
-      if (signal.aborted) abort();
-      return await this.#taken;
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
+  /** The Pod is over. */
+  gone(uid: string): void { this.#kept.gone(uid); }
+
+  /** Over a new link. Rejects, and fails, as `SandboxDriver.dial`. */
+  async dial(target: PodTarget, port: number, signal: AbortSignal): Promise<PortConnection> {
+    signal.throwIfAborted();
+    await requireJoinable(this.#links.api, target);
+    signal.throwIfAborted();
+    const socket = await this.#open(target, port);
+    if (socket.subprotocol !== TUNNEL) {
+      if (signal.aborted) socket.close();
+      signal.throwIfAborted();
+      return portOverChannels(socket, port, signal);
     }
+    const tunnel = new PortTunnel(socket, (free) => { this.#kept.keep(target.uid, free); });
+    this.#links.background(tunnel.closed.then(() => { this.#kept.drop(tunnel); }));
+    if (signal.aborted) this.#kept.keep(target.uid, tunnel);
+    signal.throwIfAborted();
+    return tunnel.connect(port, signal);
   }
 
-  #heard(channel: number, bytes: Buffer): void {
-    if (channel !== DATA && channel !== FAILURE) return;
-    const skipped = Math.min(this.#prefixes[channel], bytes.length);
-    this.#prefixes[channel] -= skipped;
-    const rest = bytes.subarray(skipped);
-    if (skipped > 0 && this.#prefixes[DATA] + this.#prefixes[FAILURE] === 0) void this.#awaitRefusal();
-    if (rest.length === 0) return;
-    if (channel === DATA) {
-      this.#stream.arrived(rest);
-      this.#resolve(this.#stream);
-    } else {
-      this.#failure = (this.#failure + rest.toString('utf8')).slice(0, LONGEST_FAILURE);
-      this.#refuse(this.#unreachable(this.#failure));
-    }
-  }
-
-  async #awaitRefusal(): Promise<void> {
-    await Promise.all([this.#socket.roundTrip(), new Promise((resolve) => { setTimeout(resolve, REFUSAL_WITHIN_MS); })]);
-    if (!this.#stream.destroyed) this.#resolve(this.#stream);
-  }
-
-  #closed(why: string, clean: boolean): void {
-    this.#reject(this.#unreachable(why));
-    if (clean) this.#stream.push(null);
-    else this.#stream.destroy(this.#unreachable(`the link was lost: ${why}`));
-  }
-
-  /** To whoever waits for it, or else to whoever has the stream. */
-  #refuse(error: unknown): void {
-    this.#reject(error);
-    this.#stream.on('error', () => {}); // where nobody has it
-    this.#stream.destroy(error instanceof Error ? error : new Error(String(error)));
-  }
-
-  #unreachable(why: string): PortUnreachable {
-    return new PortUnreachable(`port ${this.#port}: ${cleaned(why)}`);
+  #open(target: PodTarget, port: number): Promise<ChannelSocket> {
+    // An API server older than 1.31 takes the second one, by which a link has a single connection.
+    const opening = this.#links.open(target, `portforward?ports=${port}`, TUNNEL, 'v4.channel.k8s.io').catch((error: unknown) => {
+      // The API server answered a moment ago, and this is its kubelet's to answer.
+      throw error instanceof ApiUnreachable && error.message.includes('timed out') ? new NodeSilent({ cause: error }) : error;
+    });
+    return enterPod(this.#links.api, target, opening);
   }
 }

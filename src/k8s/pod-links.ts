@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../contracts/log.ts';
 import type { ApiClient } from './api-client.ts';
-import { ChannelSocket, type ChannelSocketTerms } from './channel-socket.ts';
+import { ChannelSocket, type ChannelSocketTerms, type Subprotocol } from './channel-socket.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { PodTarget } from './pod-presence.ts';
 import { podPath } from './pod-resource.ts';
@@ -33,8 +33,8 @@ export class PodLinks {
   }
 
   /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */
-  async open({ namespace, name, uid }: PodTarget, what: string, subprotocol: ChannelSocketTerms['subprotocol']): Promise<ChannelSocket> {
-    const socket = await ChannelSocket.open({ ...this.#terms, path: `${podPath(namespace, name)}/${what}`, subprotocol });
+  async open({ namespace, name, uid }: PodTarget, what: string, ...subprotocols: readonly Subprotocol[]): Promise<ChannelSocket> {
+    const socket = await ChannelSocket.open({ ...this.#terms, path: `${podPath(namespace, name)}/${what}`, subprotocols });
     const sockets = this.#open.get(uid) ?? new Set();
     this.#open.set(uid, sockets.add(socket));
     this.background(socket.closed.then(() => {

@@ -1,6 +1,5 @@
-import type { Duplex } from 'node:stream';
-import type { ExecOutcome, ExecRequest, LogBatch, LogRequest, LogTail, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
-import { dialInPod } from './pod-dial.ts';
+import type { ExecOutcome, ExecRequest, LogBatch, LogRequest, LogTail, PortConnection, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
+import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
 import { PodLogs, type PodLogsDeps } from './pod-logs.ts';
@@ -19,10 +18,12 @@ export interface PodStreamsDeps extends Omit<PodLinksDeps, 'agent'>, Pick<PodLog
 export class PodStreams {
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
+  readonly #ports: PodPorts;
 
   constructor({ version, ...deps }: PodStreamsDeps) {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
+    this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
@@ -34,8 +35,13 @@ export class PodStreams {
     return attachToPod(this.#links, meant(pod, request.container), request);
   }
 
-  dial(pod: PodTarget, port: number, signal: AbortSignal): Promise<Duplex> {
-    return dialInPod(this.#links, pod, port, signal);
+  dial(pod: PodTarget, port: number, signal: AbortSignal): Promise<PortConnection> {
+    return this.#ports.dial(pod, port, signal);
+  }
+
+  /** Over a link into the Pod that an earlier connection has left; undefined where there is none. */
+  dialKept(uid: string, port: number, signal: AbortSignal): PortConnection | undefined {
+    return this.#ports.dialKept(uid, port, signal);
   }
 
   /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
@@ -50,6 +56,7 @@ export class PodStreams {
   /** The Pod is over: commands, terminals and connections into it end now, whether its kubelet says so or not, and logs soon. */
   gone(uid: string): void {
     this.#logs.gone(uid);
+    this.#ports.gone(uid);
     this.#links.cut(uid);
   }
 

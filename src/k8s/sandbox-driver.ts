@@ -1,11 +1,10 @@
-import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
 import {
   DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { Volumes } from '../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../model/identifiers.ts';
@@ -215,7 +214,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]> { return this.#access.probe(id); }
 
-  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<Duplex> { return this.#access.dial(id, port, signal); }
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> { return this.#access.dial(id, port, signal); }
 
   async stop(): Promise<void> {
     this.#stopped = true;

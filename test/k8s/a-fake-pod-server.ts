@@ -61,7 +61,7 @@ export interface FakePod {
   close(): Promise<void>;
 }
 
-/** A Pod that runs, whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
+/** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
 export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingEveryMs }: { readonly status?: object; readonly pingEveryMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
   const server = createServer((request, response) => {
@@ -82,6 +82,8 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
       socket.end(`HTTP/1.1 ${code} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
       return;
     }
+    // The name of what tunnels is none by the standard, and `ws` would refuse it.
+    request.headers['sec-websocket-protocol'] = request.headers['sec-websocket-protocol']?.replace(/SPDY[^,]*,/, '');
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const link = new FakeLink(ws, new URL(request.url ?? '', 'http://fake'), request.headers.authorization);
       links.push(link);

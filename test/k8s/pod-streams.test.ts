@@ -212,10 +212,12 @@ describe('streams of a Pod', () => {
     it('breaks off with an error where the port refuses late, or the link is cut', async () => {
       const under = await pod(prefixes);
       const late = await dial(under);
+      await late.taken;
       const refused = once(late, 'error');
       under.links[0]?.send(1, 'connection refused');
       expect(String((await refused)[0])).to.include('connection refused');
       const cut = await dial(under);
+      await cut.taken;
       const broken = once(cut, 'error');
       under.links[1]?.ws.terminate();
       expect(String((await broken)[0])).to.include('lost');

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { v7 } from 'uuid';
 import { InstanceGone, NotJoinable, PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
+import { eventually } from '../support/eventually.ts';
 import { PodStreamsUnderTest } from '../support/pod-streams.ts';
 import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
@@ -36,7 +37,13 @@ describe('a port of a Pod', function () {
     server.close();
   });
 
-  const dial = (port = PORT, signal = new AbortController().signal): Promise<Duplex> => under.streams.dial(pod, port, signal);
+  /** Over a link of its own, once the port has taken it. */
+  const dial = async (port = PORT, signal = new AbortController().signal): Promise<Duplex> => {
+    const connection = await under.streams.dial(pod, port, signal);
+    await connection.taken;
+    return connection;
+  };
+  const again = (): Duplex | undefined => under.streams.dialKept(pod.uid, PORT, new AbortController().signal);
 
   const received = async (stream: Duplex, length: number): Promise<Buffer> => {
     const chunks: Buffer[] = [];
@@ -60,6 +67,33 @@ describe('a port of a Pod', function () {
     expect((await received(one, long.length)).equals(long)).to.equal(true);
     one.destroy();
     two.destroy();
+  });
+
+  it('takes one connection after the other over the same link, whether the last one was read to its end or not', async () => {
+    under.streams.gone(pod.uid);
+    expect(again()).to.equal(undefined);
+    const first = await dial();
+    const links = under.proxy.connections;
+    first.write('first');
+    await received(first, 5);
+    first.destroy();
+    for (let round = 0; round < 20; round += 1) {
+      const stream = again();
+      if (!stream) throw new Error(`no link was kept in round ${round}`);
+      stream.write(`round ${round}.`);
+      if (round % 3 === 0) stream.write(Buffer.alloc(1 << 20));
+      expect(String(await received(stream, `round ${round}.`.length)).startsWith(`round ${round}.`)).to.equal(true);
+      stream.destroy();
+    }
+    expect(under.proxy.connections).to.equal(links);
+    under.streams.gone(pod.uid);
+    await eventually(() => again() === undefined, 'the link is let go');
+  });
+
+  it('keeps no link on which a port refused', async () => {
+    under.streams.gone(pod.uid);
+    await rejection(dial(7_001));
+    expect(again()).to.equal(undefined);
   });
 
   it('gives what the port says first', async () => {
@@ -91,7 +125,8 @@ describe('a port of a Pod', function () {
   it('breaks off with an error when the link is cut, or hangs', async () => {
     const pinging = await PodStreamsUnderTest.start(controlPlane(), { pingEveryMs: 300 });
     const target = await pinging.pod('main');
-    for (const fault of ['cut', 'hold'] as const) {
+    // A read by a connection that was cut would fail, too.
+    for (const fault of ['hold', 'cut'] as const) {
       const stream = await pinging.streams.dial(target, PORT, new AbortController().signal);
       const failed = once(stream, 'error');
       if (fault === 'cut') pinging.proxy.cut();
