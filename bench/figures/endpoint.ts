@@ -52,7 +52,8 @@ export const endpoint: Figure = {
   },
 };
 
-interface Side { readonly port: number; readonly head: string; readonly key?: string }
+/** Who is asked, and below which path. */
+export interface Side { readonly port: number; readonly head: string; readonly key?: string }
 interface Taken { readonly p50: number; readonly rate: number }
 
 const onHost = (text: string, port: number): string => {
@@ -72,7 +73,7 @@ const freePort = async (): Promise<number> => {
 };
 
 /** One after the other; a connection is used again where the server lets it. Milliseconds each. */
-const ask = async ({ port, head, key }: Side, path: string, count: number): Promise<readonly number[]> => {
+export const ask = async ({ port, head, key }: Side, path: string, count: number): Promise<readonly number[]> => {
   const request = Buffer.from(`GET ${head}${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${key === undefined ? '' : `SERVICE-API-KEY: ${key}\r\n`}\r\n`);
   const times: number[] = [];
   let kept: Socket | undefined;

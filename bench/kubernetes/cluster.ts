@@ -51,8 +51,9 @@ export const onACluster = (name: string, about: string, measure: (cluster: Bench
   },
 });
 
-export const startCluster = async (bench: Bench): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
-  const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ nodes: NODES, durable: true })]);
+/** `realNode`: with a real node in place of those that kwok plays; what script/real-node names. */
+export const startCluster = async (bench: Bench, { realNode }: { readonly realNode?: string } = {}): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
+  const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ ...(realNode === undefined ? { nodes: NODES } : { realNode }), durable: true })]);
   const raw = new RawClient();
   const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
   const end = async (): Promise<void> => {

@@ -122,12 +122,12 @@ export class ChannelSocket {
   /** The one that was agreed on. */
   get subprotocol(): string { return this.#ws.protocol; }
 
-  listen({ data, closed }: ChannelEvents): void {
+  listen(events: ChannelEvents): void {
     const frame = (bytes: Buffer): void => {
       const channel = bytes[0];
-      if (channel !== undefined) data(channel, bytes.subarray(1));
+      if (channel !== undefined) events.data(channel, bytes.subarray(1));
     };
-    this.listenToFrames({ frame, closed });
+    this.listenToFrames({ frame, closed: (why, clean) => { events.closed(why, clean); } });
   }
 
   listenToFrames(events: FrameEvents): void {
