@@ -36,7 +36,7 @@ const template = {
       name: 'main', image: realNodeImage('tools'), command: ['python3', '-c', SERVER],
       resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
     }],
-    endpoints: [{ name: 'web', port: PORT }], terminationGracePeriod: `${GRACE_S}s`, startupTimeout: '60s',
+    endpoints: [{ name: 'web', port: PORT }], startupTimeout: '60s',
   },
 };
 
@@ -49,7 +49,7 @@ export const realNode = (programs: string): Figure => ({
     const api = apiServer({ access: await readClusterAccess({ kubeconfig: cluster.controlPlane.kubeconfig('admin') }, silentLog), version: 'bench' });
     try {
       await cluster.controlPlane.apply(template);
-      const replicas = await cluster.startReplicas(1);
+      const replicas = await cluster.startReplicas(1, { SANDPOOL_KUBERNETES_TERMINATION_GRACE: `${GRACE_S}s` });
       const node = new Node(cluster, replicas, api);
       await node.fill();
       const commands = await inPairs(bench, { ours: () => node.commands(), theirs: () => node.kubectlCommands() });
@@ -85,7 +85,7 @@ class Node {
   async fill(): Promise<void> {
     const { service } = this.#replicas.first;
     await eventually(async () => {
-      const body = JSON.stringify({ name: TEMPLATE, templateName: TEMPLATE, replicas: ENDS + 1 });
+      const body = JSON.stringify({ name: TEMPLATE, templateName: TEMPLATE, replicas: 1 });
       return (await service.answerTo({ method: 'POST', path: '/sandboxpools', body })).status === 201;
     }, 'the pool is made');
     const kept = await this.#claim();
@@ -130,11 +130,12 @@ class Node {
 
   async ends(): Promise<number> {
     const { first: { service }, tenantNamespace } = this.#replicas;
-    await service.untilIdle(TEMPLATE, ENDS + 1);
+    await this.#resize(ENDS + 1);
+    await service.untilIdle(TEMPLATE, ENDS);
     const watched = await PodEnds.begin(this.#api, tenantNamespace);
     const claimed: Claimed[] = [];
     while (claimed.length < ENDS) claimed.push(await this.#claim());
-    await service.untilIdle(TEMPLATE, ENDS + 1); // their replacements have started, and take no time from the node
+    await this.#resize(1); // so that no replacement starts meanwhile
     try {
       return await timedInTurn(claimed, async ({ id, pod }) => {
         await service.call({ method: 'DELETE', path: `/sandboxes/${id}` }, 200);
@@ -164,6 +165,10 @@ class Node {
     } finally {
       watched.stop();
     }
+  }
+
+  async #resize(replicas: number): Promise<void> {
+    await this.#replicas.first.service.call({ method: 'PUT', path: `/sandboxpools/${TEMPLATE}`, body: JSON.stringify({ replicas }) }, 200);
   }
 
   async #claim(): Promise<Claimed> {
