@@ -1,9 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { PortUnreachable, type PortTraits } from '../contracts/sandbox-driver.ts';
 import { ChannelStream, type Channels } from './channel-stream.ts';
 import { cleaned } from './cleaned-message.ts';
 
-/** Container runtimes say that a port refused, never that it took: it counts as taken when one, asked again, has said nothing for so long. */
+/** Container runtimes say that a port refused, never that it took: it counts as taken when one has said nothing for so long … */
 const REFUSAL_WITHIN_MS = 50;
+/** … or, where answers take long, for so many times an answer; 1 s at most. */
+const REFUSAL_WITHIN_ANSWERS = 5;
+const REFUSAL_WITHIN_MOST_MS = 1_000;
 const ANSWER_WITHIN_MS = 15_000;
 
 /** What carries one connection to a port. */
@@ -82,8 +86,13 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   }
 
   async #awaitRefusal(): Promise<void> {
-    const late = new Promise((resolve) => { setTimeout(resolve, REFUSAL_WITHIN_MS); });
-    await Promise.all([this.#terms.carrier.roundTrip(), late]);
+    const { carrier } = this.#terms;
+    const askedAt = performance.now();
+    await carrier.roundTrip();
+    const answersMs = REFUSAL_WITHIN_ANSWERS * (performance.now() - askedAt);
+    await pause(Math.min(Math.max(REFUSAL_WITHIN_MS, answersMs), REFUSAL_WITHIN_MOST_MS));
+    if (this.destroyed) return;
+    await carrier.roundTrip(); // what was said until now comes before this answer
     if (!this.destroyed) this.#settle?.resolve();
   }
 
