@@ -84,7 +84,7 @@ export class SimulatedPool {
   failed(now: number): void {
     this.starts.takeFirst();
     this.failedAt = now;
-    this.#breaker = afterFailure(this.#breaker, 'refused', now, POLICY.breaker);
+    this.#breaker = afterFailure(this.#breaker, { reason: 'refused', now: now }, POLICY.breaker);
     this.replan(now);
   }
 

@@ -100,6 +100,7 @@ export const startReport = ({ outcome, reason }: Extract<SandboxIntent, { type: 
   switch (outcome) {
     case 'started': return { type: 'INSTANCE_STARTED', revision, now };
     case 'failed': return { type: 'START_FAILED', revision, reason, now };
+    case 'refused': return { type: 'START_FAILED', revision, reason, now, isRefused: true };
     case 'deferred': return { type: 'START_DEFERRED', reason, now };
   }
 };

@@ -124,7 +124,7 @@ export const ConfigSchema = z.strictObject({
   breaker: z.strictObject({
     failures: whole(1, 100, 'Start failures in a row after which a pool stops starting for a while.'),
     firstPauseSeconds: whole(1, 3_600, 'The first pause; each further one is twice as long.'),
-    maxPauseSeconds: whole(1, 86_400, 'The longest pause.'),
+    maxPauseSeconds: whole(1, 86_400, 'The longest pause. After launches that were refused it is at most 8 s.'),
   }).refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, { path: ['firstPauseSeconds'], error: 'must not exceed breaker.maxPauseSeconds' }),
   quotas: z.strictObject({
     sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),

@@ -64,13 +64,20 @@ export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {
   };
 };
 
-/** The breaker after one more start failure. Failures while it pauses are of starts from before it: they neither count nor stretch it. */
-export const afterFailure = (breaker: BreakerStatus, reason: string, now: number, policy: BreakerPolicy): BreakerStatus => {
+/** `isRefused`: nothing was started, and whoever refused it may take it the next time. */
+export interface StartFailure { readonly reason: string; readonly now: number; readonly isRefused?: true }
+
+/**
+ * The breaker after one more start failure. Failures while it pauses are of starts from before it: they neither count nor
+ * stretch it. After a refusal, which costs little, the pause stays short.
+ */
+export const afterFailure = (breaker: BreakerStatus, { reason, now, isRefused }: StartFailure, policy: BreakerPolicy): BreakerStatus => {
   const failures = Math.min(breaker.failures + 1, 1_000);
   const short = reason.slice(0, MOST_REASON);
   if (failures < policy.failures) return { failures, pausedUntil: 0, reason: short };
   if (breaker.pausedUntil > now) return { failures: breaker.failures, pausedUntil: breaker.pausedUntil, reason: short };
-  const pause = Math.min(policy.maxPauseMs, policy.firstPauseMs * 2 ** Math.min(30, failures - policy.failures));
+  const longest = isRefused ? Math.min(policy.maxPauseMs, MOST_PAUSE_OF_REFUSED_MS) : policy.maxPauseMs;
+  const pause = Math.min(longest, policy.firstPauseMs * 2 ** Math.min(30, failures - policy.failures));
   return { failures, pausedUntil: now + pause, reason: short };
 };
 
@@ -79,6 +86,8 @@ export const afterDeferral = (breaker: BreakerStatus, reason: string, now: numbe
   ({ failures: breaker.failures, pausedUntil: Math.max(breaker.pausedUntil, now + policy.firstPauseMs), reason: reason.slice(0, MOST_REASON) });
 
 const MOST_REASON = 500;
+/** So that a pool is full within ten seconds of when its cluster takes its Pods again. */
+const MOST_PAUSE_OF_REFUSED_MS = 8_000;
 
 export interface PhaseInput {
   readonly record: Pick<PoolRecord, 'replicas' | 'deleting'>;

@@ -18,7 +18,7 @@ export type PoolEvent =
   /** An instance counts elsewhere than before; `ordered`: it is one of the launches asked for. */
   | { readonly type: 'INSTANCE_MOVED'; readonly tallied: Tallied; readonly ordered: boolean; readonly now: number }
   | { readonly type: 'INSTANCE_STARTED'; readonly revision: string; readonly now: number }
-  | { readonly type: 'START_FAILED'; readonly revision: string; readonly reason: string; readonly now: number }
+  | { readonly type: 'START_FAILED'; readonly revision: string; readonly reason: string; readonly now: number; readonly isRefused?: true }
   /** There is no place for an instance now: none is launched for a while. */
   | { readonly type: 'START_DEFERRED'; readonly reason: string; readonly now: number }
   /** The supervisor couldn't order these launches after all. */

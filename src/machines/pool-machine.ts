@@ -76,7 +76,7 @@ export const poolMachine = setup({
     }),
     noteFailure: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'START_FAILED' || event.revision !== context.record.updateRevision) return;
-      const breaker = afterFailure(context.breaker, event.reason, event.now, context.policy.breaker);
+      const breaker = afterFailure(context.breaker, event, context.policy.breaker);
       enqueue.assign({ breaker, failedAt: event.now });
       if (context.leading && breaker.pausedUntil !== context.breaker.pausedUntil) enqueue.emit({ type: 'save-breaker', breaker, revision: event.revision });
     }),

@@ -52,7 +52,7 @@ export type SandboxIntent =
   | { readonly type: 'look'; readonly patient?: true }
   /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
-  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'deferred'; readonly reason: string };
+  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'refused' | 'deferred'; readonly reason: string };
 
 /** When and how its main process ended; see `Gone`. */
 export type Ended = { readonly at: number } & Pick<Gone, 'exitCode' | 'removed' | 'outOfMemory' | 'remains'>;

@@ -136,6 +136,6 @@ export const sandboxSetup = setup({
     reportStarted: emit({ type: 'report-start', outcome: 'started', reason: '' } as SandboxIntent),
     reportDeferred: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: 'deferred', reason: failureOf(context, event) })),
     /** What somebody takes away is no fault of its own; but where everything is taken away at once, nothing more is to come for a while. */
-    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: context.gone?.removed ? 'deferred' : 'failed', reason: failureOf(context, event) })),
+    reportFailed: emit(({ context, event }): SandboxIntent => ({ type: 'report-start', outcome: context.gone?.removed ? 'deferred' : event.type === 'LAUNCH_REFUSED' ? 'refused' : 'failed', reason: failureOf(context, event) })),
   },
 });

@@ -63,7 +63,7 @@ describe('the token bucket', () => {
 });
 
 describe('the breaker', () => {
-  const after = (failures: number, pausedUntil: number) => afterFailure({ failures, pausedUntil, reason: '' }, 'no image', T0, policy.breaker);
+  const after = (failures: number, pausedUntil: number) => afterFailure({ failures, pausedUntil, reason: '' }, { reason: 'no image', now: T0 }, policy.breaker);
 
   for (const [fact, failures, pausedUntil, expected] of [
     ['counts the first failure without a pause', 0, 0, { failures: 1, pausedUntil: 0 }],
@@ -76,8 +76,15 @@ describe('the breaker', () => {
     it(fact, () => expect(after(failures, pausedUntil)).to.deep.equal({ ...expected, reason: 'no image' }));
   }
 
+  it('pauses for 8 s at most after a refusal, so that the pool is full soon after that ends', () => {
+    const long = { ...policy.breaker, maxPauseMs: 300_000 };
+    const { pausedUntil } = afterFailure({ failures: 20, pausedUntil: 0, reason: '' }, { reason: 'forbidden', now: T0, isRefused: true }, long);
+    expect(pausedUntil).to.equal(T0 + 8_000);
+    expect(afterFailure({ failures: 20, pausedUntil: 0, reason: '' }, { reason: 'no image', now: T0 }, long).pausedUntil).to.equal(T0 + 300_000);
+  });
+
   it('keeps at most 500 characters of the reason', () => {
-    expect(afterFailure(CLOSED_BREAKER, 'x'.repeat(9_000), T0, policy.breaker).reason).to.have.length(500);
+    expect(afterFailure(CLOSED_BREAKER, { reason: 'x'.repeat(9_000), now: T0 }, policy.breaker).reason).to.have.length(500);
   });
 });
 

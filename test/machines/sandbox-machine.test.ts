@@ -113,9 +113,9 @@ describe('a sandbox that is launched', () => {
     expect(ASandbox.born().send(fact(aRecord(), STARTING)).state).to.equal('starting.ordered.launching');
   });
 
-  it('is done with, and reported as failed, when it was refused and there is no record', () => {
+  it('is done with, and reported as refused, when it was refused and there is no record', () => {
     const sandbox = ASandbox.born().send({ type: 'LAUNCH_REFUSED', reason: 'no such image' });
-    expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'failed', reason: 'no such image' }, { type: 'look' }]);
+    expect(sandbox.intents.slice(1)).to.deep.equal([{ type: 'report-start', outcome: 'refused', reason: 'no such image' }, { type: 'look' }]);
     expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 
