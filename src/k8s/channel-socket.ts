@@ -19,6 +19,8 @@ export interface ChannelSocketTerms {
   readonly agent: string;
   /** Unanswered pings end the link: one is sent so often. */
   readonly pingEveryMs?: number;
+  /** Longest that it takes to open; 10 s where unset. */
+  readonly openWithinMs?: number;
 }
 
 interface Closing {
@@ -92,7 +94,7 @@ export class ChannelSocket {
     url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
     const authorization = terms.access.authorization();
     const ws = new WebSocket(url, [...terms.subprotocols], {
-      ...tls, maxPayload: MAX_PAYLOAD, handshakeTimeout: OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
+      ...tls, maxPayload: MAX_PAYLOAD, handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
       finishRequest: (request) => {
         request.setHeader('Sec-WebSocket-Protocol', terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE));
         request.end();

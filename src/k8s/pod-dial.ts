@@ -1,9 +1,8 @@
 import type { PortConnection } from '../contracts/sandbox-driver.ts';
-import { ApiUnreachable } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { KeptTunnels } from './kept-tunnels.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
 import { portOverChannels } from './port-channels.ts';
 import { PortTunnel } from './port-tunnel.ts';
 
@@ -48,10 +47,7 @@ export class PodPorts {
 
   #open(target: PodTarget, port: number): Promise<ChannelSocket> {
     // An API server older than 1.31 takes the second one, by which a link has a single connection.
-    const opening = this.#links.open(target, `portforward?ports=${port}`, TUNNEL, 'v4.channel.k8s.io').catch((error: unknown) => {
-      // The API server answered a moment ago, and this is its kubelet's to answer.
-      throw error instanceof ApiUnreachable && error.message.includes('timed out') ? new NodeSilent({ cause: error }) : error;
-    });
+    const opening = this.#links.open(target, `portforward?ports=${port}`, TUNNEL, 'v4.channel.k8s.io');
     return enterPod(this.#links.api, target, opening);
   }
 }

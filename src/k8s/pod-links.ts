@@ -15,21 +15,22 @@ export interface PodLinksDeps {
   readonly agent: string;
   /** A link without an answer to two pings is dead; 15 s between them where unset. */
   readonly pingEveryMs?: number;
+  readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
 }
 
 /** The links into Pods that are open, and the work that goes on after its caller was answered. */
 export class PodLinks {
   readonly api: ApiClient;
   readonly log: Log;
-  readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs'>;
+  readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs' | 'openWithinMs'>;
   readonly #open = new Map<string, Set<ChannelSocket>>();
   readonly #background = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
 
-  constructor({ access, api, log, agent, pingEveryMs }: PodLinksDeps) {
+  constructor({ access, api, log, agent, pingEveryMs, openWithinMs }: PodLinksDeps) {
     this.api = api;
     this.log = log;
-    this.#terms = { access, agent, ...(pingEveryMs === undefined ? {} : { pingEveryMs }) };
+    this.#terms = { access, agent, ...(pingEveryMs === undefined ? {} : { pingEveryMs }), ...(openWithinMs === undefined ? {} : { openWithinMs }) };
   }
 
   /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */

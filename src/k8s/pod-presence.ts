@@ -71,13 +71,15 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
 /**
  * Opens a way into a Pod. A kubelet that has just started answers 404 for what it has run all the
  * while, and API servers pass that on as if they had no such Pod: whether it is gone is read off
- * the Pod. Rejects with InstanceGone or NotJoinable, or with what `way` rejects with.
+ * the Pod. The caller has just read that: an answer that is still due then is the kubelet's. Rejects
+ * with InstanceGone or NotJoinable, or with what `way` rejects with.
  */
 export const enterPod = async <T>(api: ApiClient, target: PodTarget, way: Promise<T>): Promise<T> => {
   try {
     return await way;
   } catch (error) {
     if (error instanceof ApiRefused && isNodeSilent(error.message)) throw new NodeSilent({ cause: error });
+    if (error instanceof ApiUnreachable && error.message.includes('timed out')) throw new NodeSilent({ cause: error });
     if (!isAbsent(error, 'pods')) throw unjoinable(error);
     await requireJoinable(api, target);
     throw new NotJoinable(NOT_KNOWN_YET, { cause: error });

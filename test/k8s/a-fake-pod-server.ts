@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { apiServer } from '../../src/k8s/api-client.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
@@ -56,13 +57,15 @@ export interface FakePod {
   logged: readonly string[];
   /** Called at each refusal. */
   refused: () => void;
+  /** The kubelet hangs: a way into the Pod gets no answer. */
+  isHung: boolean;
   /** The Pod is no more. */
   isGone: boolean;
   close(): Promise<void>;
 }
 
 /** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
-export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingEveryMs }: { readonly status?: object; readonly pingEveryMs?: number } = {}): Promise<FakePod> => {
+export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
   const server = createServer((request, response) => {
     const isLog = request.url?.includes('/log?') === true;
@@ -75,7 +78,12 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
   });
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
   const links: FakeLink[] = [];
+  const hung: Duplex[] = [];
   server.on('upgrade', (request, socket, head) => {
+    if (fake.isHung) {
+      hung.push(socket);
+      return;
+    }
     if (fake.refusal) {
       const { status: code, body } = fake.refusal;
       fake.refused();
@@ -93,11 +101,12 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, pingE
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
   const access = plainAccess((server.address() as AddressInfo).port, { authorization: () => 'Bearer secret' });
   const api = apiServer({ access, version: 'test' });
-  const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...(pingEveryMs === undefined ? {} : { pingEveryMs }) });
+  const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], refused: () => undefined, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
+      for (const socket of hung) socket.destroy();
       await streams.stop();
       await api.close();
       server.closeAllConnections();
