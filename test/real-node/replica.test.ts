@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
 import { onReplicas } from '../support/on-replicas.ts';
+import { realTemplate } from '../support/real-pods.ts';
 import { onTheRealNode } from '../support/shared-cluster.ts';
 
 const PATIENCE_MS = 40_000;
@@ -18,22 +18,9 @@ open("index.html", "w").write("hello")
 http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()`;
 const EATS = 'while [ ! -e /tmp/eat ]; do sleep 0.1; done; exec python3 -c "bytearray(300000000)"';
 
-/** 64 MiB, little set aside: a real node has no more than this machine. */
-const template = (name: string, command: readonly string[], part: { readonly endpoints?: readonly object[] } = {}): object => ({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
-  spec: {
-    containers: [{
-      name: 'main', image: realNodeImage('tools'), command,
-      resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
-    }],
-    ...part,
-    startupTimeout: '30s',
-  },
-});
-
 const TEMPLATES = [
-  template('site', ['python3', '-c', SERVER], { endpoints: [{ name: 'web', port: 8_000 }] }),
-  template('hungry', ['bash', '-c', EATS]),
+  realTemplate('site', ['python3', '-c', SERVER], { endpoints: [{ name: 'web', port: 8_000 }] }),
+  realTemplate('hungry', ['bash', '-c', EATS]),
 ];
 
 describe('a replica with a real node', function () {

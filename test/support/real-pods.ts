@@ -49,3 +49,18 @@ class Echo(socketserver.BaseRequestHandler):
 class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
 Server(("127.0.0.1", int(sys.argv[1])), Echo).serve_forever()`;
+
+/** A template of one container of 64 MiB, for little of the node is set aside: it has no more than this machine. */
+export const realTemplate = (
+  name: string, command: readonly string[], { image = 'tools', ...part }: { readonly image?: 'busybox' | 'tools'; readonly endpoints?: readonly object[] } = {},
+): object => ({
+  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  spec: {
+    containers: [{
+      name: 'main', image: realNodeImage(image), command,
+      resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
+    }],
+    ...part,
+    startupTimeout: '30s',
+  },
+});

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { REAL_NODE, realNodeImage } from '../../local-cluster/real-node.ts';
+import { FakeClock, noFakeTime } from '../support/chaos/faults/clock-jump.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { realTemplate } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+import { skipBecause } from '../support/skip-because.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+const PATIENCE_MS = 60_000;
+const HOUR_S = 3_600;
+/** What takes too long for every run: the kubelet stands still for 90 s, and 110 Pods, which is what a node takes by default. */
+const LONG = process.env['TEST_REAL_NODE_LONG'] !== undefined;
+const PODS = LONG ? 110 : 20;
+const or = (whole: string, part: string): string => (LONG ? whole : `${part} (with TEST_REAL_NODE_LONG=1: ${whole})`);
+
+describe('drills on a real node', function () {
+  this.timeout(LONG ? 400_000 : 180_000);
+  const cluster = onTheRealNode();
+  const clock = noFakeTime === undefined ? new FakeClock() : undefined;
+  const replicas = onReplicas(cluster, { count: 1, ...(clock ? { own: () => ({ env: clock.env }) } : {}) });
+  let client: HttpClient;
+
+  before(async () => {
+    await cluster().apply(realTemplate('waits', ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'], { image: 'busybox' }));
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('tenant', 'alice'));
+  });
+  after(() => {
+    client.close();
+    clock?.remove();
+  });
+
+  const kubectl = (...args: readonly string[]): Promise<string> => cluster().kubectl(...args);
+  const exec = (id: string, command = 'echo there'): Promise<HttpAnswer> => client.post(`/sandboxes/${id}/exec`, { command });
+  const runs = async (id: string): Promise<void> => {
+    const { status, text, json } = await untilAnswered(200, () => exec(id), PATIENCE_MS);
+    expect(json.stdout, `${status} ${text}`).to.equal('there\n');
+  };
+  const claim = (poolName: string): Promise<HttpAnswer> => client.post('/sandboxes', { poolName });
+  const claimed = async (poolName: string): Promise<string> => idOf(await untilAnswered(201, () => claim(poolName), PATIENCE_MS));
+  const idOf = ({ json }: HttpAnswer): string => String(json.sandbox?.['sandboxId']);
+  const shows = (id: string, status: string): Promise<void> =>
+    eventually(async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === status, `${id} is ${status}`, PATIENCE_MS);
+  const pool = (name: string, replicaCount: number, part: object = {}): Promise<HttpAnswer> =>
+    untilAnswered(201, () => client.post('/sandboxpools', { name, templateName: 'waits', replicas: replicaCount, ...part }), PATIENCE_MS);
+  const remove = (name: string): Promise<HttpAnswer> => untilAnswered(200, () => client.delete(`/sandboxpools/${name}?force=true`));
+  interface Status { readonly phase: string; readonly idleReplicas: number; readonly conditions: readonly { readonly type: string; readonly reason: string; readonly message: string }[] }
+  const statusOf = async (name: string): Promise<Status> => (await client.get(`/sandboxpools/${name}`)).json.template?.['status'] as Status;
+  const isDegraded = async (name: string, reason: string, words: string): Promise<void> => {
+    let last: Status | undefined;
+    await eventually(async () => {
+      last = await statusOf(name);
+      return last.phase === 'Degraded' && last.conditions.some((one) => one.type === 'Degraded' && one.reason === reason && one.message.includes(words));
+    }, `${name} is Degraded: ${reason}: ${words}`, PATIENCE_MS).catch((error: unknown) => { throw new Error(`${String(error)}, but ${JSON.stringify(last)}`); });
+  };
+  const isFull = (name: string, idle: number, patienceMs = PATIENCE_MS): Promise<void> =>
+    eventually(async () => (await statusOf(name)).idleReplicas === idle, `${name} has ${idle} idle`, patienceMs);
+  const isHonest = ({ status, headers, text }: HttpAnswer): void => {
+    expect([429, 503], text).to.include(status);
+    expect(Number(headers['retry-after']), text).to.be.greaterThan(0);
+  };
+
+  it(`loses nothing while its kubelet stands still: commands 503, no idle one of it handed out, for ${or('90 s', 'a moment')}`, async () => {
+    await pool('still', 3);
+    const id = await claimed('still');
+    await isFull('still', 2);
+    const { realNode } = cluster();
+    await realNode.halt('kubelet');
+    try {
+      isHonest(await exec(id));
+      isHonest(await claim('still'));
+      if (LONG) {
+        const begun = performance.now();
+        await kubectl('wait', '--for=condition=Ready=Unknown', `node/${REAL_NODE}`, '--timeout=120s');
+        isHonest(await claim('still'));
+        isHonest(await exec(id));
+        await eventually(() => performance.now() - begun > 90_000, '90 s are over', 120_000);
+      }
+      await shows(id, 'Running');
+    } finally {
+      await realNode.goOn('kubelet');
+    }
+    await runs(id);
+    const others = [await claimed('still'), await claimed('still')];
+    expect(new Set([id, ...others]).size).to.equal(3);
+    for (const one of others) await runs(one);
+    await remove('still');
+  });
+
+  it('tells the owner that a drain ended the sandbox, refuses claims while nothing can start, and fills its pool again', async () => {
+    await pool('drained', 2);
+    const id = await claimed('drained');
+    await kubectl('drain', REAL_NODE, '--force', '--timeout=60s');
+    try {
+      await eventually(async () => (await ended(id))?.['endReason'] === 'killed', 'it is told to have been killed', PATIENCE_MS);
+      await isDegraded('drained', 'Unschedulable', 'unschedulable');
+      const refused = await claim('drained');
+      expect(refused.status).to.equal(429);
+      expect(refused.json.detail?.['problem']).to.contain('unschedulable');
+    } finally {
+      await kubectl('uncordon', REAL_NODE);
+    }
+    const next = await claimed('drained');
+    expect(next).to.not.equal(id);
+    await runs(next);
+    await remove('drained');
+  });
+  const ended = async (id: string): Promise<Readonly<Record<string, unknown>> | undefined> =>
+    (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id);
+
+  it('says of an image that no registry has what is wrong and what to change, and an edit mends it', async () => {
+    await pool('misspelt', 2, { overrides: { image: 'sandpool.test/bussybox:1' } });
+    await isDegraded('misspelt', 'ImageUnavailable', 'bussybox');
+    const refused = await claim('misspelt');
+    expect(refused.status).to.equal(429);
+    expect(refused.json.detail?.['problem']).to.contain('bussybox');
+    expect(refused.json.detail?.['hint']).to.contain('overrides.image');
+
+    const mended = await client.put('/sandboxpools/misspelt', { overrides: { image: realNodeImage('busybox') } });
+    expect(mended.status, mended.text).to.equal(200);
+    await runs(await claimed('misspelt'));
+    await eventually(async () => (await statusOf('misspelt')).phase !== 'Degraded', 'it is well', PATIENCE_MS);
+    await remove('misspelt');
+  });
+
+  it('hands out what idles under disk pressure, says why nothing starts, and fills its pool once there is room', async () => {
+    await pool('pressed', 3);
+    const id = await claimed('pressed');
+    await isFull('pressed', 2);
+    // Written for the kubelet, which does not write its status meanwhile: one that evicts removes images too, and no registry has those of this node.
+    await kubeletWith({ nodeStatusUpdateFrequency: '1h', nodeStatusReportFrequency: '1h' });
+    await runs(id);
+    const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
+    try {
+      await kubectl('patch', 'node', REAL_NODE, '--subresource=status', '--type=strategic', '-p', JSON.stringify({ status: { conditions: [pressure] } }));
+      await eventually(async () => (await kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.spec.taints[*].key}')).includes('disk-pressure'), 'it is tainted', PATIENCE_MS);
+      const others = [await claimed('pressed'), await claimed('pressed')];
+      expect(new Set([id, ...others]).size).to.equal(3);
+      expect((await client.delete(`/sandboxes/${others.pop()}`)).status).to.equal(200);
+      await isDegraded('pressed', 'Unschedulable', 'untolerated taint');
+      const refused = await claim('pressed');
+      expect(refused.status).to.equal(429);
+      expect(refused.json.detail?.['problem']).to.contain('untolerated taint');
+      for (const one of [id, ...others]) await shows(one, 'Running');
+    } finally {
+      await kubeletWith({});
+    }
+    await claimed('pressed');
+    await remove('pressed');
+  });
+  const kubeletWith = async (changes: object): Promise<void> => {
+    const { realNode } = cluster();
+    realNode.configure(changes);
+    await realNode.end('kubelet');
+    await realNode.begin('kubelet');
+  };
+
+  it('ends nothing and tells true times where the clock of a replica is an hour ahead of the node\'s', async function () {
+    const fake = clock ?? skipBecause(this, noFakeTime ?? '');
+    await pool('timed', 2);
+    const before = await claimed('timed');
+    fake.set(HOUR_S);
+    try {
+      await eventually(async () => Date.parse(String((await client.get('/sandboxes')).headers['date'])) - Date.now() > HOUR_S * 900, 'its clock is off', PATIENCE_MS);
+      const answer = await untilAnswered(201, () => claim('timed'), PATIENCE_MS);
+      expect(Math.abs(Date.parse(String(answer.json.sandbox?.['claimedAt'])) - Date.now())).to.be.lessThan(HOUR_S * 500);
+      for (const id of [before, idOf(answer)]) {
+        await runs(id);
+        await shows(id, 'Running');
+      }
+    } finally {
+      fake.set(0);
+    }
+    await shows(before, 'Running');
+    await remove('timed');
+  });
+
+  it(`fills a pool of ${or('110', String(PODS))} at once, and hands out each to one caller alone`, async () => {
+    await pool('many', PODS);
+    await isFull('many', PODS, LONG ? 240_000 : 90_000);
+    const answers = await Promise.all(Array.from({ length: PODS }, () => claim('many')));
+    const ids = answers.filter(({ status }) => status === 201).map(idOf);
+    expect(new Set(ids).size).to.equal(ids.length);
+    for (const answer of answers) if (answer.status !== 201) isHonest(answer);
+    await remove('many');
+  });
+});
