@@ -1,11 +1,12 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
-  DefinitionRefused, LeaseLost, OutcomeUnknown, RecordConflict,
+  DefinitionRefused, LeaseLost, NoPlace, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { InstanceDefinition } from '../model/template.ts';
 import { withImageConfig } from './images/image-command.ts';
 import { Images } from './images/images.ts';
@@ -143,9 +144,18 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       throw new OutcomeUnknown('the daemon stops: the instance may or may not start', { cause: error });
     });
     known.ordered = false;
-    if (outcome === 'full') this.#fact(id, { kind: 'gone', exitCode: null, reason: 'too many sandboxes are waiting to start' });
-    else if (known.unwanted) this.#client.kill(id);
+    if (outcome === 'full') this.#turnedAway(id, known);
+    if (known.unwanted) this.#client.kill(id);
     return record;
+  }
+
+  /** Too many wait to be started, which is no fault of the instance's. */
+  #turnedAway(id: InstanceId, known: Known): void {
+    if (known.unwanted) return this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended before it was started' });
+    if (known.image !== undefined) this.#images.release(known.image);
+    known.over = true;
+    this.#known.delete(id);
+    throw new NoPlace('too many sandboxes wait to be started on this machine');
   }
 
   claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
@@ -229,14 +239,15 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   /** With its image, which is then held for it. Rejects where that can't be had. */
   async #termsOf({ poolOwner }: InstanceRecord, definition: InstanceDefinition, known: Known): Promise<StartTerms> {
     const [container] = definition.containers;
+    const tenant = tenantKey(poolOwner);
     const mounts = hostMountsOf(definition.volumes ?? [], poolOwner.namespace, this.#options.volumes);
-    if (!container || container.image === 'host') return { definition, mounts };
+    if (!container || container.image === 'host') return { tenant, definition, mounts };
     known.preparing = true;
     const image = await this.#images.prepare(container.image);
     known.preparing = false;
     if (known.over) this.#images.release(image.key);
     else known.image = image.key;
-    return { definition: { ...definition, containers: [withImageConfig(container, image)] }, image, mounts };
+    return { tenant, definition: { ...definition, containers: [withImageConfig(container, image)] }, image, mounts };
   }
 
   #end(id: InstanceId): void {

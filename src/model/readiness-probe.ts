@@ -37,7 +37,7 @@ export const ReadinessProbeSchema = z.strictObject({
   tcpSocket: z.strictObject({ port: PortReference.optional() }).optional().describe(ASKED),
   initialDelaySeconds: z.int().min(0).max(MAX_SECONDS).optional(),
   periodSeconds: z.int().min(1).max(MAX_SECONDS).optional(),
-  timeoutSeconds: z.int().min(1).max(300).optional(),
+  timeoutSeconds: z.int().min(1).max(300).optional().describe('On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.'),
   successThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
   failureThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
 }).refine(({ exec, httpGet, tcpSocket }) => [exec, httpGet, tcpSocket].filter(Boolean).length === 1, 'must have exactly one of exec, httpGet, tcpSocket');

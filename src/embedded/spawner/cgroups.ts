@@ -67,6 +67,14 @@ export const forbidForks = (folders: readonly string[]): void => {
   for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
 };
 
+/** Limits what runs in these folders, wherever the processor's time can be limited. */
+export const limitCpu = (folders: readonly string[], cpuCores: number): void => {
+  for (const folder of folders) {
+    if (existsSync(join(folder, 'cpu.max'))) writeFileSync(join(folder, 'cpu.max'), `${quota(cpuCores)} ${CPU_PERIOD_US}`);
+    if (existsSync(join(folder, 'cpu.cfs_quota_us'))) writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(cpuCores)));
+  }
+};
+
 /** The processes in these folders. */
 export const processesIn = (folders: readonly string[]): readonly number[] => {
   const pids = new Set<number>();
@@ -109,7 +117,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
         writeWherePresent(join(folder, 'memory.swap.max'), '0');
       }
       if (!missing.includes('pids')) writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-      if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), `${quota(limits)} ${CPU_PERIOD_US}`);
+      if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), `${quota(limits.cpuCores)} ${CPU_PERIOD_US}`);
       return [folder];
     },
     all: () => foldersIn([base]),
@@ -158,7 +166,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
       const folder = makeFolder(base, id);
       if (controller === 'memory') limitMemory(folder, limits.memoryBytes);
       else if (controller === 'pids') writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-      else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits)));
+      else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
       return folder;
     }),
     all: () => foldersIn([...bases.values()]),
@@ -201,7 +209,7 @@ const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly strin
   return found;
 };
 
-const quota = (limits: Limits): number => Math.max(1_000, Math.round(limits.cpuCores * CPU_PERIOD_US));
+const quota = (cpuCores: number): number => Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US));
 
 const writeWherePresent = (path: string, text: string): void => {
   try {

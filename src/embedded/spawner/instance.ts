@@ -1,6 +1,6 @@
 import type { Vitals } from '../../model/sandbox.ts';
 import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
-import { forbidForks, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
+import { forbidForks, limitCpu, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
@@ -45,6 +45,8 @@ export interface JoinPlace {
 
 /** How long a start may take before it counts as failed; the daemon's own deadline is usually shorter. */
 const START_DEADLINE_MS = 120_000;
+/** What a sandbox may use until its main process is there: a start holds a turn that others wait for, and its own limit may be a hundredth of this. */
+const START_CORES = 1;
 /** From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code. */
 const OUTER_PATIENCE_MS = 1_000;
 const MAX_RECLAIM_PAUSE_MS = 1_000;
@@ -73,6 +75,7 @@ export class Instance {
   #reclaiming = false;
   #exitCode: number | null = null;
   #reason = '';
+  #cpuCores = START_CORES;
   #deadline: NodeJS.Timeout | undefined;
   #settle: () => void = () => {};
   #markReclaimed: () => void = () => {};
@@ -156,14 +159,15 @@ export class Instance {
     return `${this.id}/outer`;
   }
 
-  #start({ definition, image, mounts = [] }: StartTerms): void {
+  #start({ tenant, definition, image, mounts = [] }: StartTerms): void {
     const deps = this.#deps;
     const [container] = definition.containers;
     if (!container || definition.containers.length !== 1) throw new Error('exactly one container can be run');
     this.#held.uid = deps.uids?.take();
     const { uid } = this.#held;
     if (deps.uids && uid === undefined) throw new Error('all host uids are taken');
-    const cgroups = deps.cgroups.create(this.id, { memoryBytes: container.memoryBytes, cpuCores: container.cpuCores, processes: deps.pidsMax });
+    this.#cpuCores = container.cpuCores;
+    const cgroups = deps.cgroups.create(this.id, { memoryBytes: container.memoryBytes, cpuCores: Math.max(container.cpuCores, START_CORES), processes: deps.pidsMax });
     this.#held.cgroups = cgroups;
     const launch = Launch.begin(deps.rootfs.launcher, {
       init: (pid) => this.#initTold(pid),
@@ -176,7 +180,7 @@ export class Instance {
     const probes = probesOf(definition);
     const note = {
       id: this.id, bootId: deps.bootId, outer: launch.outer, uid: uid ?? process.getuid?.() ?? 0, cgroups,
-      env: container.env, workingDir: container.workingDir,
+      env: container.env, workingDir: container.workingDir, tenant,
       ...(image ? { image: { key: image.key, user: image.user } } : {}), ...(probes ? { probes } : {}),
     };
     this.#note = deps.bare ? this.#bareNote(note) : note;
@@ -224,6 +228,7 @@ export class Instance {
   #executed(): void {
     if (this.#initPid !== undefined) this.#initFound(this.#initPid);
     if (!this.#init || this.#killed || this.#vitals.kind !== 'starting') return;
+    if (this.#cpuCores < START_CORES) limitCpu(this.#held.cgroups, this.#cpuCores);
     const startedAt = this.#deps.now();
     this.#deps.notes.writeRunning(this.id, { init: this.#init, startedAt });
     clearTimeout(this.#deadline);

@@ -1,33 +1,35 @@
+import { FairSlots } from '../../lib/fair-slots.ts';
 import { removeHome } from './bare-homes.ts';
 import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
 import { isAlive } from './process-identity.ts';
 import type { InstanceReport, StartTerms } from './protocol.ts';
 import { probesOf, type Readiness } from './readiness.ts';
 
-/** Starts that wait for their turn, at most. */
-const QUEUE_LIMIT = 4_096;
+/** Starts that wait for their turn, of all tenants and of one. */
+const MOST_WAITING = 4_096;
+const MOST_WAITING_OF_TENANT = 1_024;
 
 const NOBODY = { pid: 0, startTime: '0' };
 
 interface Waiting {
-  readonly id: string;
-  readonly terms: StartTerms;
-  readonly underWay: () => void;
+  readonly image: string | undefined;
+  /** It does not start any more, and who waits for that is told. */
+  readonly cancel: () => void;
 }
 
-/** All sandboxes of a data folder. A few start at a time, the others wait in order. */
+/** All sandboxes of a data folder. A few start at a time; the others wait, tenant by tenant in turn. */
 export class Instances {
   readonly #deps: () => InstanceDeps;
-  readonly #parallel: () => number;
   readonly #readiness: Readiness;
   readonly #instances = new Map<string, Instance>();
   readonly #waiting = new Map<string, Waiting>();
-  #starting = 0;
+  readonly #turns: FairSlots;
 
   constructor(options: { readonly deps: () => InstanceDeps; readonly parallel: () => number; readonly readiness: Readiness }) {
     this.#deps = options.deps;
-    this.#parallel = options.parallel;
     this.#readiness = options.readiness;
+    // A start ends soon, whatever is started: a tenant that is alone has all turns.
+    this.#turns = new FairSlots({ most: options.parallel, mostOfTenant: (most) => most, mostWaiting: MOST_WAITING, mostWaitingOfTenant: MOST_WAITING_OF_TENANT });
   }
 
   /** Some run without isolation. */
@@ -49,7 +51,7 @@ export class Instances {
     for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
       else if (running && note.bootId === deps.bootId && isAlive(running.init)) {
-        if (note.probes) this.#readiness.expect(id, note.probes, wasReady);
+        if (note.probes) this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
         if (note.probes) this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
       }
@@ -69,12 +71,20 @@ export class Instances {
   /** Resolves once the launcher has its order, or the id is known already; false where too many wait. */
   async start(id: string, terms: StartTerms): Promise<boolean> {
     if (this.#instances.has(id) || this.#waiting.has(id)) return true;
-    if (this.#waiting.size >= QUEUE_LIMIT) return false;
-    await new Promise<void>((underWay) => {
-      this.#waiting.set(id, { id, terms, underWay });
-      this.#next();
+    return await new Promise<boolean>((resolve) => {
+      const takeBack = this.#turns.request(terms.tenant, (release) => {
+        this.#waiting.delete(id);
+        this.#begin(id, terms, release);
+        resolve(true);
+      });
+      if (!takeBack) return resolve(false);
+      if (this.#instances.has(id)) return;
+      const cancel = (): void => {
+        takeBack();
+        resolve(true);
+      };
+      this.#waiting.set(id, { image: terms.image?.key, cancel });
     });
-    return true;
   }
 
   /** Answers false for an unknown id. `gone` is reported in its time. */
@@ -82,7 +92,7 @@ export class Instances {
     const waiting = this.#waiting.get(id);
     if (waiting) {
       this.#waiting.delete(id);
-      waiting.underWay();
+      waiting.cancel();
       this.#readiness.take(id, { kind: 'gone', exitCode: null, reason: 'killed before it started' });
       return true;
     }
@@ -97,26 +107,16 @@ export class Instances {
   }
 
   list(): readonly InstanceReport[] {
-    const waiting = [...this.#waiting.values()].map(({ id, terms: { image } }): InstanceReport => ({ id, vitals: { kind: 'starting' }, ...(image ? { image: image.key } : {}) }));
+    const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({ id, vitals: { kind: 'starting' }, ...(image === undefined ? {} : { image }) }));
     return [...waiting, ...[...this.#instances.values()].map(({ id, vitals, image }) => ({ id, vitals: this.#readiness.vitalsOf(id) ?? vitals, ...(image === undefined ? {} : { image }) }))];
   }
 
-  #next(): void {
-    while (this.#starting < this.#parallel()) {
-      const [waiting] = this.#waiting.values();
-      if (!waiting) return;
-      this.#waiting.delete(waiting.id);
-      this.#starting += 1;
-      const probes = probesOf(waiting.terms.definition);
-      if (probes) this.#readiness.expect(waiting.id, probes);
-      const instance = Instance.start(waiting.id, waiting.terms, this.#reporting());
-      this.#keep(instance);
-      waiting.underWay();
-      void instance.settled.then(() => {
-        this.#starting -= 1;
-        this.#next();
-      });
-    }
+  #begin(id: string, terms: StartTerms, release: () => void): void {
+    const probes = probesOf(terms.definition);
+    if (probes) this.#readiness.expect(id, { tenant: terms.tenant, probes });
+    const instance = Instance.start(id, terms, this.#reporting());
+    this.#keep(instance);
+    void instance.settled.then(release);
   }
 
   #keep(instance: Instance): void {

@@ -19,6 +19,8 @@ export interface InstanceNote {
   readonly home?: string;
   /** Of a sandbox made from an image. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
+  /** Absent in notes of earlier versions. */
+  readonly tenant?: string;
   /** Of a sandbox whose template has some. */
   readonly probes?: readonly NamedProbe[];
 }

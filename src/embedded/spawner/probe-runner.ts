@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { FairSlots } from '../../lib/fair-slots.ts';
 import type { ProbeAction, ReadinessProbe } from '../../model/readiness-probe.ts';
 import { Execution } from './execution.ts';
 import type { Forwarders } from './forwarders.ts';
@@ -6,8 +7,14 @@ import type { JoinPlace } from './instance.ts';
 import type { Joiners } from './joiners.ts';
 import { dialPort } from './port-dialling.ts';
 
-/** Probes that run at once; the others wait for their turn. */
+/** Probes that run at once, of all tenants and of one; the others wait for their turn. */
 const AT_ONCE = 32;
+const AT_ONCE_OF_TENANT = 8;
+/** Each instance waits with each of its probes at most. */
+const MOST_WAITING = 65_536;
+const MOST_WAITING_OF_TENANT = 16_384;
+/** No probe holds a turn for longer, whatever its template says. */
+const LONGEST_MS = 30_000;
 /** Of what a command says when it fails. */
 const SAID_BYTES = 200;
 
@@ -20,29 +27,34 @@ export interface ProbeRunnerDeps {
 /** Runs readiness probes where their sandboxes are: commands inside, connections to the sandbox's own loopback and nowhere else. */
 export class ProbeRunner {
   readonly #deps: ProbeRunnerDeps;
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly #turns = new FairSlots({
+    most: () => AT_ONCE, mostOfTenant: () => AT_ONCE_OF_TENANT, mostWaiting: MOST_WAITING, mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
 
   constructor(deps: ProbeRunnerDeps) {
     this.#deps = deps;
   }
 
   /** Undefined where it passes, else why it does not. Never rejects; its timeout counts from its turn. */
-  async run(id: string, { action, timeoutMs }: ReadinessProbe): Promise<string | undefined> {
-    await this.#turn();
+  async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
+    const turn = await this.#turn(tenant);
+    if (!turn) return 'too many probes wait for their turn';
+    const { action } = probe;
+    const timeoutMs = Math.min(probe.timeoutMs, LONGEST_MS);
     try {
       return action.kind === 'exec' ? await this.#exec(id, action.argv, timeoutMs) : await this.#reach(id, action, timeoutMs);
     } catch (error) {
       return error instanceof Error && error.name === 'TimeoutError' ? tooLong(timeoutMs) : error instanceof Error ? error.message : String(error);
     } finally {
-      this.#running -= 1;
-      this.#waiting.shift()?.();
+      turn.release();
     }
   }
 
-  async #turn(): Promise<void> {
-    if (this.#running >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#running += 1;
+  /** Undefined where too many wait. */
+  async #turn(tenant: string): Promise<{ readonly release: () => void } | undefined> {
+    return await new Promise((resolve) => {
+      if (!this.#turns.request(tenant, (release) => resolve({ release }))) resolve(undefined);
+    });
   }
 
   #exec(id: string, argv: readonly string[], timeoutMs: number): Promise<string | undefined> {

@@ -11,7 +11,7 @@ import type { ProbeReport } from './readiness.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 6;
+export const PROTOCOL = 7;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -57,6 +57,8 @@ export type DaemonMessage =
   | { readonly type: 'close'; readonly channel: number };
 
 export interface StartTerms {
+  /** Whose it is: starts and probes take turns by tenant. */
+  readonly tenant: string;
   readonly definition: InstanceDefinition;
   /** Absent: `host`. */
   readonly image?: ImageRoot | undefined;

@@ -17,7 +17,7 @@ export interface ProbeReport {
 
 export interface ReadinessDeps {
   /** Undefined where it passes, else why it does not. Never rejects. */
-  readonly run: (id: string, probe: ReadinessProbe) => Promise<string | undefined>;
+  readonly run: (id: string, tenant: string, probe: ReadinessProbe) => Promise<string | undefined>;
   readonly report: (id: string, vitals: Vitals) => void;
   /** It is ready for the first time; to be remembered for the next spawner. */
   readonly noteReady: (id: string) => void;
@@ -54,8 +54,8 @@ export class Readiness {
   }
 
   /** To be called before it starts, or where a former spawner left it; its probes run once it is said to be available. */
-  expect(id: string, probes: readonly NamedProbe[], wasReady = false): void {
-    this.#probed.set(id, new ProbedInstance(id, probes, { ...this.#deps, wasReady }));
+  expect(id: string, { tenant, probes, wasReady = false }: Expected): void {
+    this.#probed.set(id, new ProbedInstance(id, probes, { ...this.#deps, run: (probe) => this.#deps.run(id, tenant, probe), wasReady }));
   }
 
   /** What happened to the instance's process. */
@@ -86,6 +86,18 @@ export class Readiness {
   }
 }
 
+/** What is probed; `wasReady`: its probes have passed before, under another spawner. */
+export interface Expected {
+  readonly tenant: string;
+  readonly probes: readonly NamedProbe[];
+  readonly wasReady?: boolean;
+}
+
+interface ProbedDeps extends Omit<ReadinessDeps, 'run'> {
+  readonly run: (probe: ReadinessProbe) => Promise<string | undefined>;
+  readonly wasReady: boolean;
+}
+
 interface Tally {
   readonly named: NamedProbe;
   ready: boolean;
@@ -98,7 +110,7 @@ interface Tally {
 
 class ProbedInstance {
   readonly #id: string;
-  readonly #deps: ReadinessDeps;
+  readonly #deps: ProbedDeps;
   readonly #tallies: readonly Tally[];
   #startedAt: number | undefined;
   #everReady: boolean;
@@ -106,7 +118,7 @@ class ProbedInstance {
   #over = false;
   #checking: Promise<readonly ProbeReport[]> | undefined;
 
-  constructor(id: string, probes: readonly NamedProbe[], deps: ReadinessDeps & { readonly wasReady: boolean }) {
+  constructor(id: string, probes: readonly NamedProbe[], deps: ProbedDeps) {
     this.#id = id;
     this.#deps = deps;
     this.#everReady = deps.wasReady;
@@ -136,14 +148,14 @@ class ProbedInstance {
 
   check(): Promise<readonly ProbeReport[]> {
     this.#checking ??= Promise.all(this.#tallies.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
-      const failure = await this.#deps.run(this.#id, probe);
+      const failure = await this.#deps.run(probe);
       return { ...(endpoint === undefined ? {} : { endpoint }), ...(failure === undefined ? {} : { failure }) };
     })).finally(() => { this.#checking = undefined; });
     return this.#checking;
   }
 
   async #probe(tally: Tally): Promise<void> {
-    const failure = await this.#deps.run(this.#id, tally.named.probe);
+    const failure = await this.#deps.run(tally.named.probe);
     if (this.#over) return;
     count(tally, failure);
     this.#tell();

@@ -78,7 +78,7 @@ export class Spawner {
     this.#joiners = new Joiners(joining.launcherPath);
     const probes = new ProbeRunner({ forwarders: this.#forwarders, joiners: this.#joiners, placeOf: joining.placeOf });
     this.#readiness = new Readiness({
-      run: (id, probe) => probes.run(id, probe),
+      run: (id, tenant, probe) => probes.run(id, tenant, probe),
       report: (id, vitals) => this.#report(id, vitals),
       noteReady: (id) => this.#noteReady(id),
       later: (milliseconds, act) => {

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { expect } from 'chai';
 import { buildLauncher } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
@@ -51,6 +51,16 @@ describe('what a sandbox is kept to', function () {
   it('is limited by cgroups where the machine has them', function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'cgroups need root, or a delegated subtree');
     expect(spawned.driver.describe().isolation).to.be.oneOf(['cgroup-v1', 'cgroup-v2']);
+  });
+
+  it('has the processor\'s time that its template gives from its first moment on, and more only to start', async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const { id } = await spawned.launched(anOrder(aDefinition({ cpuCores: 0.01 })));
+    const limits = spawned.noteOf(id).cgroups.flatMap((folder) => ['cpu.max', 'cpu.cfs_quota_us'].map((name) => `${folder}/${name}`).filter((path) => existsSync(path)));
+    if (limits.length === 0) skipBecause(this, 'no cgroup limits the processor here');
+
+    expect(limits.map((path) => readFileSync(path, 'utf8').split(/\s/)[0])).to.deep.equal(['1000']);
+    await ended(id);
   });
 
   it('keeps a fork bomb inside', async function () {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { NoPlace, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
 import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { SpawnerUnusable } from '../../../src/embedded/spawner-process.ts';
@@ -28,6 +29,18 @@ describe('the life of a real sandbox', function () {
     expect(gone.vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
     expect(gone.record?.state).to.equal('idle');
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'available', 'gone']);
+  });
+
+  it('has failed at nothing where too many wait to be started', async () => {
+    const full = await aWatchedDriver({ parallelStarts: 0 });
+    const waiting = Array.from({ length: 1_024 }, () => rejection(full.driver.launch(anOrder(), permitted)));
+    const order = anOrder();
+
+    expect(await rejection(full.driver.launch(order, permitted))).to.be.instanceOf(NoPlace);
+    expect(full.log.of(order.record.id).map(({ vitals }) => vitals.kind)).to.deep.equal(['starting']);
+    expect(await full.driver.read(order.record.id)).to.have.nested.property('vitals.kind', 'gone');
+    await full.close();
+    expect((await Promise.all(waiting)).every((error) => error instanceof OutcomeUnknown)).to.equal(true);
   });
 
   it('is gone with the claimed record when it dies while it is claimed', async () => {

@@ -136,7 +136,7 @@ describe('what outlives whom', function () {
     await other.records.birth(order.record, order.definition);
     const link = new SpawnerLink(await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }), quietLog, { fact: () => {}, lost: () => {} });
     await link.greet({ launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4, logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
-    await link.start(order.record.id, { definition: order.definition });
+    await link.start(order.record.id, { tenant: 'a', definition: order.definition });
     const spawner = other.spawnerPid();
     link.close();
     const log = new FactLog();

@@ -19,7 +19,7 @@ class Probed {
   failures: Partial<Record<ReadinessProbe['action']['kind'], string>> = {};
   random = 0.5;
   readonly readiness = new Readiness({
-    run: async (_id, { action }) => { this.runs += 1; return this.failures[action.kind]; },
+    run: async (_id, _tenant, { action }) => { this.runs += 1; return this.failures[action.kind]; },
     report: (_id, vitals) => this.said.push(vitals),
     noteReady: (id) => this.noted.push(id),
     later: (milliseconds, act) => this.clock.at(this.clock.now() + milliseconds, act),
@@ -27,7 +27,7 @@ class Probed {
   });
 
   async start(probes: readonly NamedProbe[], wasReady = false): Promise<this> {
-    this.readiness.expect('i', probes, wasReady);
+    this.readiness.expect('i', { tenant: 'a', probes, wasReady });
     this.readiness.take('i', STARTED);
     return await this.pass(0);
   }
@@ -114,7 +114,7 @@ describe('the readiness of a probed sandbox', () => {
 
   it('that a former spawner left is unavailable until it has passed again, if it had', async () => {
     const ready = new Probed();
-    ready.readiness.expect('i', [{ probe }], true);
+    ready.readiness.expect('i', { tenant: 'a', probes: [{ probe }], wasReady: true });
     ready.readiness.take('i', STARTED);
     expect(ready.readiness.vitalsOf('i')).to.deep.include({ kind: 'unavailable' });
     await ready.pass(0);
