@@ -80,12 +80,13 @@ export class ClaimCandidates {
     this.#line?.pause();
   }
 
-  close(): void {
+  /** Resolves once its place in line is left, so that nobody who asks from then on comes behind it. Never rejects. */
+  async close(): Promise<void> {
     const { coordination, seats } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
     seats.leave(this.#of.pool.owner);
-    if (this.#place) coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
+    if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
   }
 
   #candidate(instance: HeldInstance | undefined): Candidate | undefined {

@@ -103,6 +103,7 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
   /** An instance that was lost to us, and whose reservation we have. */
   let left: InstanceId | undefined;
   let looked = false;
+  let isServed = false;
   try {
     for (let candidate = await next(); candidate; candidate = await next()) {
       using instance = candidate.instance;
@@ -130,13 +131,15 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
       const end = await step('write', () => tryToClaim(deps, { instance, attempt, claim, until: candidate.until }));
       if (end.kind === 'claimed') {
         demand?.served(pool.record.uid, caller.keyId);
+        isServed = true; // and has left the line with its admission
         return end.view;
       }
       left = end.left;
       if (clock.now() >= candidate.until) throw unavailable('the pool could not be claimed from in time; try again');
     }
   } finally {
-    candidates.close();
+    const closed = candidates.close();
+    if (!isServed) await closed;
     if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left, attempt).catch(() => undefined);
   }
   demand?.refused(pool.record.uid, caller.keyId);

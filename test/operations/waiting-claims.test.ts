@@ -107,6 +107,25 @@ describe('a claim that waits', () => {
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
   });
 
+  it('is refused only once it has left the line, so that nobody comes behind it any more', async () => {
+    const { coordination, claim, clock, pool } = await anEmptyPool();
+    const { leaveWaiting } = coordination;
+    let leave: (() => void) | undefined;
+    coordination.leaveWaiting = async (place) => {
+      await new Promise<void>((resolve) => { leave = resolve; });
+      await leaveWaiting.call(coordination, place);
+    };
+    let isRefused = false;
+    const refused = rejection(claim(alice, { poolName: 'default', waitMs: 1_000 })).finally(() => { isRefused = true; });
+    await eventually(() => { clock.advance(1_000); return leave !== undefined; }, 'its time is over');
+    for (let turn = 0; turn < 50; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+    expect([isRefused, await coordination.waiting(pool)]).to.deep.equal([false, 1]);
+    leave?.();
+
+    expect(codeOf(await refused)).to.equal('POOL_EXHAUSTED');
+    expect(await coordination.waiting(pool)).to.equal(0);
+  });
+
   describe('leaves to one that does not wait', () => {
     /** Two are idle, and one claim waits, on another replica. */
     const twoIdle = async () => {
