@@ -1380,6 +1380,9 @@ export interface CreatePoolBody {
         };
         initialDelaySeconds?: number;
         periodSeconds?: number;
+        /**
+         * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+         */
         timeoutSeconds?: number;
         successThreshold?: number;
         failureThreshold?: number;
@@ -1427,6 +1430,9 @@ export interface CreatePoolBody {
         };
         initialDelaySeconds?: number;
         periodSeconds?: number;
+        /**
+         * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+         */
         timeoutSeconds?: number;
         successThreshold?: number;
         failureThreshold?: number;
@@ -1715,6 +1721,9 @@ export interface Pool {
           };
           initialDelaySeconds?: number;
           periodSeconds?: number;
+          /**
+           * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+           */
           timeoutSeconds?: number;
           successThreshold?: number;
           failureThreshold?: number;
@@ -1762,6 +1771,9 @@ export interface Pool {
           };
           initialDelaySeconds?: number;
           periodSeconds?: number;
+          /**
+           * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+           */
           timeoutSeconds?: number;
           successThreshold?: number;
           failureThreshold?: number;
@@ -2013,6 +2025,9 @@ export interface UpdatePoolBody {
         };
         initialDelaySeconds?: number;
         periodSeconds?: number;
+        /**
+         * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+         */
         timeoutSeconds?: number;
         successThreshold?: number;
         failureThreshold?: number;
@@ -2060,6 +2075,9 @@ export interface UpdatePoolBody {
         };
         initialDelaySeconds?: number;
         periodSeconds?: number;
+        /**
+         * On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.
+         */
         timeoutSeconds?: number;
         successThreshold?: number;
         failureThreshold?: number;
