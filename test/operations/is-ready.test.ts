@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+import { isReady } from '../../src/operations/is-ready.ts';
+import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+
+describe('whether a sandbox is ready', () => {
+  it('is told within 35 s, though its probes never end', async () => {
+    const { supervisor, driver, clock, pool, claim } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    let isAsked = false;
+    driver.probe = () => {
+      isAsked = true;
+      return new Promise(() => undefined);
+    };
+    const report = isReady({ supervisor, driver, clock })(alice, id);
+    await eventually(() => isAsked, 'its probes run');
+    clock.advance(35_000);
+
+    expect(await report).to.deep.equal({ sandboxId: id, ready: false, endpoints: {} });
+  });
+});
