@@ -122,7 +122,8 @@ export class Leading {
     const until = clock.now() + CATCH_UP_MS;
     while (!await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch })) {
       if (!still()) return;
-      if (clock.now() >= until) return await this.#standBack(shard);
+      // What shows for one shard holds for those that were gained meanwhile.
+      if (this.#behind || clock.now() >= until) return await this.#standBack(shard);
       await this.#pause(Math.min(CATCH_UP_AGAIN_MS, until - clock.now()));
     }
     if (!still()) return;

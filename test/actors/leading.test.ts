@@ -109,6 +109,23 @@ describe('leading', () => {
     expect(leases.left).to.equal(true);
   });
 
+  it('gives up at once what it gained later, too, once its mirror stays behind', async () => {
+    const { leases, leading, clock } = aLeader(async () => { throw new Error('out of reach'); });
+    await leading.start();
+    leases.give(3, 7);
+    for (let step = 0; step < 9; step++) {
+      clock.advance(500);
+      await new Promise<void>((resolve) => { setImmediate(resolve); });
+    }
+    leases.give(4, 8);
+    await eventually(() => { clock.advance(100); return leases.givenUp.length > 0; }, 'the first is given up');
+    clock.advance(500);
+    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    clock.advance(500);
+
+    await eventually(() => leases.givenUp.length === 2, 'and the other');
+  });
+
   it('hands a lease over though what was under way fails', async () => {
     const { leases, leading } = aLeader(undefined, quietLog, async () => { throw new Error('the outbox'); });
     leases.give(3, 1);

@@ -12,6 +12,8 @@ import { VirtualProcess, VirtualTime } from './virtual-time.ts';
 export const LED_WITHIN_MS = 10_000;
 /** A hand-over in calm may leave a shard without a leader for so long: what is under way is let end, and its next one may not take it. */
 const HAND_OVER_MS = 6_000;
+/** One whose mirror is behind for ever shows that only once it has won a lease: it holds it so long. */
+const BEHIND_MS = 5_000;
 /** Long enough for what is kept from a replica that does not take it to be offered to it again. */
 const CALM_MS = 45_000;
 const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
@@ -127,10 +129,12 @@ export class LeaseWorld {
       const unled = ALL.filter((shard) => this.time.now - (ledAt.get(shard) ?? Number.NEGATIVE_INFINITY) > withinMs);
       if (unled.length > 0) this.#fail(what, unled);
     };
-    await this.time.pass(LED_WITHIN_MS, look);
+    // A mirror that stays behind is a fault that does not end.
+    const isBehind = this.#living.some(({ isBehindForEver }) => isBehindForEver);
+    await this.time.pass(LED_WITHIN_MS + (isBehind ? BEHIND_MS : 0), look);
     isLedWithin(HAND_OVER_MS, 'are led by nobody');
-    // One that is behind shows it when it wins a lease.
-    const boundMs = this.#living.some(({ isBehindForEver }) => isBehindForEver) ? LED_WITHIN_MS : HAND_OVER_MS;
+    // A shard may be handed to who is behind, and from there to another.
+    const boundMs = isBehind ? HAND_OVER_MS + BEHIND_MS + HAND_OVER_MS : HAND_OVER_MS;
     await this.time.pass(CALM_MS, () => {
       look();
       isLedWithin(boundMs, 'are led by nobody in calm');
