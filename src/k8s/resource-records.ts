@@ -29,6 +29,8 @@ export type OutdatedReport = (object: string, why: string | undefined) => void;
 
 const PAGE = 250;
 const CATCH_UP_MS = 5_000;
+/** API servers tell whole seconds: of when it was made, and of what time it is. */
+const SECOND_MS = 1_000;
 /** Objects that bear the label of one record: its own, and those that somebody gave it too. */
 const MOST_LABELLED = 16;
 
@@ -107,7 +109,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);
     const reading = this.#resource.read(object as ResourceObject);
-    if (reading.kind !== 'record' || !reading.unsealed || reading.unsealed.due > this.#now()) return created;
+    if (reading.kind !== 'record' || !reading.unsealed || reading.unsealed.due > this.#now() + SECOND_MS) return created;
     const path = objectPath(this.#resource.plural, this.#resource.place(created));
     const sealed = overwritten(object as ResourceObject, this.#resource.write(created, object as ResourceObject));
     return await this.#api.replace(path, sealed).then((stored) => this.#written(stored), () => created);
