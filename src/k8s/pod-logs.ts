@@ -12,6 +12,8 @@ import { SeenLogs } from './seen-logs.ts';
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
   readonly log: Log;
+  /** Without a line after which a followed log is opened anew; 20,000 where unset. */
+  readonly silenceMs?: number;
 }
 
 const TAIL_WITHIN_MS = 20_000;
@@ -20,6 +22,8 @@ const MOST_READ = 32 << 20;
 /** Between two attempts to follow. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
+/** Kubelets lose track of a log at times as they rotate it, and tell nothing more of it. */
+const SILENCE_MS = 20_000;
 
 /**
  * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the Pod is there, of a busy one
@@ -30,12 +34,14 @@ export class PodLogs {
   readonly #log: Log;
   readonly #source: LogSource;
   readonly #seen = new SeenLogs();
+  readonly #silenceMs: number;
   /** Of the followers, by Pod: to look again at once. */
   readonly #wakers = new Map<string, Set<() => void>>();
 
   constructor(deps: PodLogsDeps) {
     this.#api = deps.api;
     this.#log = deps.log;
+    this.#silenceMs = deps.silenceMs ?? SILENCE_MS;
     this.#source = new LogSource(deps);
   }
 
@@ -69,13 +75,16 @@ export class PodLogs {
       if (presence?.state === 'gone') return;
       const isOver = presence?.state === 'ended' || presence?.state === 'container-ended';
       const wakeable = this.#wakeable(target.uid);
-      const either = AbortSignal.any([signal, wakeable.woken]);
+      const silent = new AbortController();
+      const silence = setTimeout(() => { silent.abort(); }, this.#silenceMs).unref();
+      const either = AbortSignal.any([signal, wakeable.woken, silent.signal]);
       try {
         if (presence && presence.state !== 'waiting') {
           for await (const step of this.#from(place, target, { follow: !isOver, signal: isOver ? signal : either })) {
             place = step.place;
             pauseMs = FIRST_PAUSE_MS;
             yield step.batch;
+            silence.refresh();
           }
           if (isOver) return;
         }
@@ -84,6 +93,7 @@ export class PodLogs {
         if (!either.aborted) this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
         await pause(pauseMs, either);
       } finally {
+        clearTimeout(silence);
         wakeable.leave();
       }
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);

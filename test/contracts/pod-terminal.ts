@@ -36,7 +36,7 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     };
 
     it('has the size that was asked for, carries bytes both ways, and ends with the exit code after the last output', async () => {
-      const terminal = await opened('read line; echo "got $line"; stty size; exit 5');
+      const terminal = await opened('read line; echo "got $line"; for n in $(seq 100); do [ "$(stty size 2>/dev/null)" != "33 91" ] || break; sleep 0.05; done; stty size; exit 5');
       const text = read(terminal);
       terminal.stream.write('typed\r');
       expect(await terminal.exit).to.equal(5);

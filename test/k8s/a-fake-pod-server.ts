@@ -55,6 +55,8 @@ export interface FakePod {
   refusal: { readonly status: number; readonly body: string } | undefined;
   /** What the newest file of its log has, each line with its time. */
   logged: readonly string[];
+  /** Its kubelet tells a follower what is there, and nothing after that. */
+  losesTrack: boolean;
   /** Called at each refusal. */
   refused: () => void;
   /** The kubelet hangs: a way into the Pod gets no answer. */
@@ -65,7 +67,7 @@ export interface FakePod {
 }
 
 /** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
-export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number } = {}): Promise<FakePod> => {
+export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number; readonly silenceMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
   const server = createServer((request, response) => {
     const isLog = request.url?.includes('/log?') === true;
@@ -73,7 +75,8 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
     else if (isLog && fake.refusal) {
       fake.refused();
       response.writeHead(fake.refusal.status).end(fake.refusal.body);
-    } else if (isLog) response.end(tailOf(fake.logged, request.url ?? ''));
+    } else if (isLog && fake.losesTrack && request.url?.includes('follow=true')) response.write(tailOf(fake.logged, request.url));
+    else if (isLog) response.end(tailOf(fake.logged, request.url ?? ''));
     else json(response, { metadata: { uid: 'u1' }, status: status ?? running });
   });
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
@@ -103,7 +106,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], losesTrack: false, refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       for (const socket of hung) socket.destroy();

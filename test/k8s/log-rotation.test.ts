@@ -52,6 +52,21 @@ describe('a log that its kubelet has rotated', () => {
     expect(await tail()).to.have.property('truncated', true);
   });
 
+  it('is followed on, with no line twice, though its kubelet has lost track of it', async () => {
+    const followed = await aFakePod(() => undefined, { silenceMs: 100 });
+    followed.losesTrack = true;
+    followed.logged = lines(0, 3);
+    const seen: string[] = [];
+    for await (const batch of followed.streams.followLogs(followed.pod, '0', AbortSignal.timeout(10_000))) {
+      seen.push(...batch.lines.map(({ text }) => String(text)));
+      if (seen.length === 3) followed.logged = lines(1, 6);
+      if (seen.length >= 6) break;
+    }
+    await followed.close();
+
+    expect(seen).to.deep.equal(Array.from({ length: 6 }, (_, n) => `line ${n}`));
+  });
+
   it('is another container\'s own', () => {
     const seen = new SeenLogs();
     seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });

@@ -16,7 +16,7 @@ export class Following {
   }
 
   async until(text: string): Promise<void> {
-    await eventually(() => this.lines.some((line) => String(line.text) === text), `"${text}" came`, 15_000);
+    await eventually(() => this.lines.some((line) => String(line.text) === text), `"${text}" came`, 40_000);
   }
 
   async stop(): Promise<void> {
