@@ -15,7 +15,7 @@ const texts = (lines: readonly LogLine[]): readonly string[] => lines.map(({ tex
 const ROTATED_AT = 256 << 10;
 
 describe('the log of a Pod on a real node', function () {
-  this.timeout(60_000);
+  this.timeout(150_000);
   const cluster = onTheRealNode();
   let under: PodStreamsUnderTest;
   let direct: PodStreamsUnderTest;
