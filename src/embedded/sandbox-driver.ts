@@ -145,17 +145,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     });
     known.ordered = false;
     if (outcome === 'full') this.#turnedAway(id, known);
-    if (known.unwanted) this.#client.kill(id);
+    else if (known.unwanted) this.#client.kill(id);
     return record;
-  }
-
-  /** Too many wait to be started, which is no fault of the instance's. */
-  #turnedAway(id: InstanceId, known: Known): void {
-    if (known.unwanted) return this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended before it was started' });
-    if (known.image !== undefined) this.#images.release(known.image);
-    known.over = true;
-    this.#known.delete(id);
-    throw new NoPlace('too many sandboxes wait to be started on this machine');
   }
 
   claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord> {
@@ -248,6 +239,15 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     if (known.over) this.#images.release(image.key);
     else known.image = image.key;
     return { tenant, definition: { ...definition, containers: [withImageConfig(container, image)] }, image, mounts };
+  }
+
+  /** Too many wait to be started, which is no fault of the instance's. */
+  #turnedAway(id: InstanceId, known: Known): void {
+    if (known.unwanted) return this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended before it was started' });
+    if (known.image !== undefined) this.#images.release(known.image);
+    known.over = true;
+    this.#known.delete(id);
+    throw new NoPlace('too many sandboxes wait to be started on this machine');
   }
 
   #end(id: InstanceId): void {

@@ -74,6 +74,9 @@ export class ApiUnreachable extends NotDone {
   readonly told = AWAY;
 }
 
+/** The API server took the request to open a link, and no answer came in time. */
+export class LinkLate extends ApiUnreachable {}
+
 /** What a client may repeat later; anything else is passed on. */
 export const asRefusal = (error: unknown): unknown => (error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error);
 

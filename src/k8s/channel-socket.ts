@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { ApiUnreachable, NotSent, refusedBy } from './api-errors.ts';
+import { ApiUnreachable, LinkLate, NotSent, refusedBy } from './api-errors.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
 /** Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than 1.31, channels. */
@@ -8,6 +8,8 @@ export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 
 
 /** SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it. */
 const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
+/** What `ws` says of its `handshakeTimeout`. */
+const HANDSHAKE_LATE = 'Opening handshake has timed out';
 const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
 
 export interface ChannelSocketTerms {
@@ -103,7 +105,10 @@ export class ChannelSocket {
     });
     const what = url.pathname;
     return new Promise((resolve, reject) => {
-      const failed = (error: Error): void => { reject(isUnsent(error) ? new NotSent(`${what}: ${error.message}`, { cause: error }) : new ApiUnreachable(`${what}: ${error.message}`, { cause: error })); };
+      const failed = (error: Error): void => {
+        const Failure = isUnsent(error) ? NotSent : error.message === HANDSHAKE_LATE ? LinkLate : ApiUnreachable;
+        reject(new Failure(`${what}: ${error.message}`, { cause: error }));
+      };
       ws.on('error', failed);
       ws.once('upgrade', (response) => {
         response.socket.setKeepAlive(true, KEEP_ALIVE_MS);

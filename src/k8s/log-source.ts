@@ -10,12 +10,9 @@ import { podPath } from './pod-resource.ts';
 export interface LogSourceTerms {
   readonly access: ClusterAccess;
   readonly agent: string;
-  /** A log that says nothing for so long ends here: the link may be dead. 120 s where unset. */
-  readonly silenceMs?: number;
 }
 
 const ANSWER_WITHIN_MS = 10_000;
-const SILENCE_MS = 120_000;
 const LONGEST_REFUSAL = 64 << 10;
 
 /** What kubelets have of containers' output, over connections of its own: as many as are read at a time. */
@@ -24,17 +21,17 @@ export class LogSource {
   readonly #agent: string;
   readonly #pool: Pool;
 
-  constructor({ access, agent, silenceMs = SILENCE_MS }: LogSourceTerms) {
+  constructor({ access, agent }: LogSourceTerms) {
     this.#access = access;
     this.#agent = agent;
     this.#pool = new Pool(access.server.origin, {
-      connections: null, pipelining: 1, headersTimeout: ANSWER_WITHIN_MS, bodyTimeout: silenceMs, connect: { ...access.tls, timeout: ANSWER_WITHIN_MS },
+      connections: null, pipelining: 1, headersTimeout: ANSWER_WITHIN_MS, bodyTimeout: 0, connect: { ...access.tls, timeout: ANSWER_WITHIN_MS },
     });
   }
 
   /**
-   * Reads no faster than it is asked. Ends where the answer ends, also at a silence. Rejects with ApiRefused, or with another
-   * error where nothing is answered or the answer breaks off.
+   * Reads no faster than it is asked, until the answer ends or the signal aborts: it has no deadline of its own, as a followed log may be
+   * quiet for hours. Rejects with ApiRefused, or with another error where nothing is answered or the answer breaks off.
    */
   async *read(target: PodTarget, query: Query, signal: AbortSignal): AsyncGenerator<readonly LogPiece[], void, undefined> {
     const parameters = new URLSearchParams({ container: target.container, timestamps: 'true' });
@@ -51,8 +48,6 @@ export class LogSource {
         const pieces = lines.push(chunk);
         if (pieces.length > 0) yield pieces;
       }
-    } catch (error) {
-      if (!isSilence(error)) throw error;
     } finally {
       body.destroy();
     }
@@ -72,5 +67,3 @@ export class LogSource {
     return refusedBy(status, text, undefined);
   }
 }
-
-const isSilence = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT';

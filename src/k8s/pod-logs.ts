@@ -1,9 +1,10 @@
 import type { Log } from '../contracts/log.ts';
 import { LogsGone, NotJoinable, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
-import { isAbsent } from './api-errors.ts';
+import { ApiRefused, isAbsent } from './api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
 import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece, type LogPlace } from './log-place.ts';
+import { LogSilence } from './log-silence.ts';
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
 import { NOT_KNOWN_YET, presenceOf, type PodPresence, type PodTarget } from './pod-presence.ts';
@@ -12,7 +13,7 @@ import { SeenLogs } from './seen-logs.ts';
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
   readonly log: Log;
-  /** Without a line after which a followed log is opened anew; 20,000 where unset. */
+  /** Without a line after which it is looked whether a followed log has more; 20,000 where unset. */
   readonly silenceMs?: number;
 }
 
@@ -22,7 +23,6 @@ const MOST_READ = 32 << 20;
 /** Between two attempts to follow. */
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
-/** Kubelets lose track of a log at times as they rotate it, and tell nothing more of it. */
 const SILENCE_MS = 20_000;
 
 /**
@@ -75,16 +75,17 @@ export class PodLogs {
       if (presence?.state === 'gone') return;
       const isOver = presence?.state === 'ended' || presence?.state === 'container-ended';
       const wakeable = this.#wakeable(target.uid);
-      const silent = new AbortController();
-      const silence = setTimeout(() => { silent.abort(); }, this.#silenceMs).unref();
-      const either = AbortSignal.any([signal, wakeable.woken, silent.signal]);
+      const silence = new LogSilence(this.#silenceMs, () => this.#hasMore(target, place));
+      const either = AbortSignal.any([signal, wakeable.woken, silence.missed]);
       try {
         if (presence && presence.state !== 'waiting') {
-          for await (const step of this.#from(place, target, { follow: !isOver, signal: isOver ? signal : either })) {
+          silence.begin();
+          for await (const step of this.#from(place, target, { follow: !isOver, signal: isOver ? AbortSignal.any([signal, silence.missed]) : either })) {
             place = step.place;
             pauseMs = FIRST_PAUSE_MS;
+            silence.end();
             yield step.batch;
-            silence.refresh();
+            silence.begin();
           }
           if (isOver) return;
         }
@@ -93,7 +94,7 @@ export class PodLogs {
         if (!either.aborted) this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
         await pause(pauseMs, either);
       } finally {
-        clearTimeout(silence);
+        silence.end();
         wakeable.leave();
       }
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
@@ -140,6 +141,17 @@ export class PodLogs {
       if (all.size > MOST_READ) break;
     }
     return all.place;
+  }
+
+  /** Also where the kubelet refuses to tell: then the Pod is not as it was. */
+  async #hasMore(target: PodTarget, { time }: LogPlace): Promise<boolean> {
+    try {
+      let last = '';
+      for await (const pieces of this.#source.read(target, { tailLines: 1 }, AbortSignal.timeout(TAIL_WITHIN_MS))) last = pieces.at(-1)?.time ?? last;
+      return last > time;
+    } catch (error) {
+      return error instanceof ApiRefused;
+    }
   }
 
   /** undefined where the API server does not tell. */

@@ -1,6 +1,6 @@
 import { ContainerGone, InstanceGone, NotJoinable } from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
-import { ApiRefused, ApiUnreachable, isAbsent, NotSent } from './api-errors.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, LinkLate, NotSent } from './api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
 import { podPath } from './pod-resource.ts';
 
@@ -79,7 +79,7 @@ export const enterPod = async <T>(api: ApiClient, target: PodTarget, way: Promis
     return await way;
   } catch (error) {
     if (error instanceof ApiRefused && isNodeSilent(error.message)) throw new NodeSilent({ cause: error });
-    if (error instanceof ApiUnreachable && error.message.includes('timed out')) throw new NodeSilent({ cause: error });
+    if (error instanceof LinkLate) throw new NodeSilent({ cause: error });
     if (!isAbsent(error, 'pods')) throw unjoinable(error);
     await requireJoinable(api, target);
     throw new NotJoinable(NOT_KNOWN_YET, { cause: error });

@@ -30,9 +30,6 @@ export class FairSlots {
     this.#limits = limits;
   }
 
-  get underWay(): number { return this.#underWay; }
-  get waiting(): number { return this.#waitingInAll; }
-
   /**
    * Begins the task, now if there is a slot for it. Returns what takes back one that has not begun, and
    * undefined, without any effect, where too many wait already. `begin` must not throw.
@@ -52,8 +49,7 @@ export class FairSlots {
     return () => { this.#remove(tenant, mine); };
   }
 
-  /** Begins what there is room for: to be called where `most` has grown. */
-  serve(): void {
+  #serve(): void {
     if (this.#isServing) return; // by a task that was over as soon as it began: the loop goes on with the next one
     this.#isServing = true;
     for (let next = this.#next(); next; next = this.#next()) {
@@ -92,7 +88,7 @@ export class FairSlots {
       const left = (this.#underWayOf.get(tenant) ?? 1) - 1;
       if (left > 0) this.#underWayOf.set(tenant, left);
       else this.#underWayOf.delete(tenant);
-      this.serve();
+      this.#serve();
     });
   }
 

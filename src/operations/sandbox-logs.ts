@@ -20,8 +20,8 @@ export interface SandboxLogsDeps {
 
 /** Of text in one answer. */
 const LIMIT_BYTES = 1 << 20;
-/** What a line costs besides its text. */
-const LINE_BYTES = 256;
+/** What a line of a log costs in memory besides its text. */
+export const LOG_LINE_BYTES = 256;
 const MOST_FOLLOWERS = 16;
 const MOST_FOLLOWERS_OF_TENANT = 64;
 
@@ -49,7 +49,7 @@ export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSand
     }
     let open = true;
     return {
-      heldBytes: tail.lines.reduce((sum, { text }) => sum + text.length + LINE_BYTES, 0),
+      heldBytes: tail.lines.reduce((sum, { text }) => sum + text.length + LOG_LINE_BYTES, 0),
       batches: (signal) => batches(deps.driver, { sandboxId, container: request.container, tail, after: request.after, signal }),
       close: () => {
         if (!open) return;

@@ -57,6 +57,8 @@ export interface FakePod {
   logged: readonly string[];
   /** Its kubelet tells a follower what is there, and nothing after that. */
   losesTrack: boolean;
+  /** Of its log, so far: the paths with their queries. */
+  readonly logRequests: readonly string[];
   /** Called at each refusal. */
   refused: () => void;
   /** The kubelet hangs: a way into the Pod gets no answer. */
@@ -69,8 +71,10 @@ export interface FakePod {
 /** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
 export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number; readonly silenceMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
+  const logRequests: string[] = [];
   const server = createServer((request, response) => {
     const isLog = request.url?.includes('/log?') === true;
+    if (isLog) logRequests.push(request.url ?? '');
     if (fake.isGone) json(response, POD_GONE, 404);
     else if (isLog && fake.refusal) {
       fake.refused();
@@ -106,7 +110,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], losesTrack: false, refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       for (const socket of hung) socket.destroy();

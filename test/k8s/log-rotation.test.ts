@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import type { LogBatch } from '../../src/contracts/sandbox-driver.ts';
 import { SeenLogs } from '../../src/k8s/seen-logs.ts';
+import { eventually } from '../support/eventually.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const START = Date.parse('2026-01-31T12:00:00Z');
@@ -65,6 +67,28 @@ describe('a log that its kubelet has rotated', () => {
     await followed.close();
 
     expect(seen).to.deep.equal(Array.from({ length: 6 }, (_, n) => `line ${n}`));
+  });
+
+  it('is followed over the same link while it has no more, so that nothing counts as skipped', async () => {
+    const followed = await aFakePod(() => undefined, { silenceMs: 20 });
+    followed.losesTrack = true;
+    followed.logged = lines(0, 3);
+    const controller = new AbortController();
+    const batches: LogBatch[] = [];
+    const over = (async () => {
+      for await (const batch of followed.streams.followLogs(followed.pod, '0', controller.signal)) batches.push(batch);
+    })();
+    const looks = (): number => followed.logRequests.filter((url) => url.includes('tailLines=1')).length;
+    await eventually(() => looks() >= 3, 'it was looked for more');
+    followed.logged = [];
+    const before = looks();
+    await eventually(() => looks() >= before + 3, 'it was looked for more after a rotation');
+    controller.abort();
+    await over;
+    await followed.close();
+
+    expect(followed.logRequests.filter((url) => url.includes('follow=true'))).to.have.length(1);
+    expect(batches.map(({ skipped }) => skipped)).to.deep.equal([false]);
   });
 
   it('is another container\'s own', () => {

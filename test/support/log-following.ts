@@ -16,7 +16,8 @@ export class Following {
   }
 
   async until(text: string): Promise<void> {
-    await eventually(() => this.lines.some((line) => String(line.text) === text), `"${text}" came`, 40_000);
+    const came = eventually(() => this.lines.some((line) => String(line.text) === text), `"${text.slice(0, 40)}" came`, 40_000);
+    await Promise.race([came, this.over.then(() => { throw new Error('the log has ended'); })]);
   }
 
   async stop(): Promise<void> {

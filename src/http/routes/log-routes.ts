@@ -2,6 +2,7 @@ import { jsonLength } from '../../lib/json-text.ts';
 import type { LogBatch } from '../../contracts/sandbox-driver.ts';
 import type { AnswerRoom } from '../../operations/answer-budget.ts';
 import type { LogsRequest, Operations } from '../../operations/operations.ts';
+import { LOG_LINE_BYTES } from '../../operations/sandbox-logs.ts';
 import { EventStream } from '../event-streams.ts';
 import { PlainText } from '../plain-text.ts';
 import { presentLogEvents, presentLogs, presentLogText } from '../presenters/present-logs.ts';
@@ -35,11 +36,10 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
   }),
 ];
 
-/** What is read at most to find the last lines, and what a line costs besides its text. */
+/** What is read at most to find the last lines. */
 const READ_BYTES = 2 << 20;
-const LINE_BYTES = 256;
 
-const bytesToRead = (lines: number): number => READ_BYTES + lines * LINE_BYTES;
+const bytesToRead = (lines: number): number => READ_BYTES + lines * LOG_LINE_BYTES;
 
 /** The last lines, which are the first batch, take room until the client has them; then a stream takes little. */
 async function* thenRelease(batches: AsyncIterable<LogBatch>, room: AnswerRoom): AsyncGenerator<LogBatch, void, undefined> {
