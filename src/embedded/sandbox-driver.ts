@@ -1,13 +1,14 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
-  DefinitionRefused, LeaseLost, NoPlace, OutcomeUnknown, RecordConflict,
+  LeaseLost, NoPlace, OutcomeUnknown, RecordConflict,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import { checkDefinition, thisMachine, type MachineSize } from './check-definition.ts';
 import { withImageConfig } from './images/image-command.ts';
 import { Images } from './images/images.ts';
 import type { InstanceRecords } from './instance-records.ts';
@@ -16,7 +17,7 @@ import { Ports } from './ports.ts';
 import { pathsOf, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
-import { checkVolumeMounts, hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
+import { hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -30,6 +31,8 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly images?: ImageSettings;
   /** Absent: there are no volumes. */
   readonly volumes?: VolumePlaces;
+  /** Absent: this one's. */
+  readonly machine?: MachineSize;
 }
 
 export interface ImageSettings {
@@ -111,13 +114,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   check(definition: InstanceDefinition): void {
-    const [container, ...others] = definition.containers;
-    if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
-    const refusal = this.#images.refusalOf(container.image);
-    if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
-    if (container.image !== 'host' && this.#options.isolation === 'none') throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
-    if (definition.volumes && this.#options.isolation === 'none') throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
-    checkVolumeMounts(definition.volumes ?? []);
+    const { isolation, machine = thisMachine() } = this.#options;
+    checkDefinition(definition, { isBare: isolation === 'none', machine, refusalOfImage: (image) => this.#images.refusalOf(image) });
   }
 
   expect(definition: InstanceDefinition): void {

@@ -55,12 +55,24 @@ const choiceOf = ({ name, document, sourceHash }: TemplateRecord) =>
   ({ name, description: document.spec.description ?? '', ...(sourceHash === undefined ? {} : { syncSource: 'global' }) });
 
 /** A driver names the template's field, as `spec.containers[0].image: PROBLEM`, or one of the overrides. */
-const refusedByDriver = ({ template, templateName, overrides }: PoolSource, message: string, fieldOf: (field: string) => string): Refusal => {
+const refusedByDriver = (source: PoolSource, message: string, fieldOf: (field: string) => string): Refusal => {
+  const { template, templateName } = source;
   const [, field = '', problem = message] = /^([^ ]+): (.*)$/s.exec(message) ?? [];
-  if (field.startsWith('overrides.')) return invalidArgument(field, problem);
-  if (field === 'spec.containers[0].image' && overrides?.image !== undefined) return invalidArgument('overrides.image', problem);
+  const own = field.startsWith('overrides.') ? field : ownFieldOf(source, field);
+  if (own !== undefined) return invalidArgument(own, problem);
   if (template) return invalidArgument(field.replace('spec', 'template'), problem);
   return invalidArgument(templateName === undefined ? 'overrides.image' : fieldOf('templateName'), `this daemon can't run the template: ${message}`);
+};
+
+/** What the source itself says in the place of that field of its template's; undefined where it leaves it to the template. */
+const ownFieldOf = ({ overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource, field: string): string | undefined => {
+  if (field === 'spec.containers[0].image') return overrides?.image === undefined ? undefined : 'overrides.image';
+  const [, resource] = /^spec\.containers\[0\]\.resources\.limits\.(cpu|memory)$/.exec(field) ?? [];
+  if (resource !== 'cpu' && resource !== 'memory') return undefined;
+  if (own[resource] !== undefined) return resource;
+  for (const kind of ['limits', 'requests'] as const) if (inlineResources?.[kind]?.[resource] !== undefined) return `inlineResources.${kind}.${resource}`;
+  if (instanceType === undefined) return undefined;
+  return multiplier === undefined ? 'instanceType' : 'multiplier';
 };
 
 const requireVolumes = async (volumes: Volumes, { overrides }: PoolSource, namespace: string): Promise<void> => {

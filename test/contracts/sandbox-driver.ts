@@ -40,6 +40,8 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
   unfit: [
     { definition: { ...aDefinition(), containers: [aContainer(), aContainer({ name: 'second' })] }, field: 'spec.containers' },
     { definition: aDefinition({ image: 'ghost' }), field: 'spec.containers[0].image' },
+    { definition: aDefinition({ cpuCores: 100_000 }), field: 'spec.containers[0].resources.limits.cpu' },
+    { definition: aDefinition({ memoryBytes: 2 ** 50 }), field: 'spec.containers[0].resources.limits.memory' },
   ],
 });
 

@@ -262,6 +262,23 @@ describe('a pool', () => {
     expect(record().definition.cpu).to.equal('2');
   });
 
+  it('is refused more than the machine has, by the field that asks for it', async () => {
+    const { create, driver } = await aWorld({ types: true });
+    driver.check = ({ containers: [container] }) => {
+      if ((container?.cpuCores ?? 0) > 0.5) throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 0.5');
+    };
+    const vast = { limits: { cpu: '64' } };
+    for (const [source, field] of [
+      [{ templateName: 't', cpu: '64' }, 'cpu'],
+      [{ templateName: 't', inlineResources: vast }, 'inlineResources.limits.cpu'],
+      [{ templateName: 't', inlineResources: { requests: { cpu: '64' } } }, 'inlineResources.requests.cpu'],
+      [{ templateName: 't', instanceType: 'small' }, 'instanceType'],
+      [{ templateName: 't', instanceType: 'small', multiplier: 2 }, 'multiplier'],
+      [{ template: { containers: [{ name: 'main', image: 'host', resources: vast }] } }, 'template.containers[0].resources.limits.cpu'],
+      [{ templateName: 't' }, 'templateName'],
+    ] as const) expect(await refusalOf(create({ source })), JSON.stringify(source)).to.deep.equal(['INVALID_ARGUMENT', field]);
+  });
+
   it('is changed without its template, where that is gone, as long as nothing is to be rendered', async () => {
     const { create, update, record, removeTemplate } = await aWorld();
     await create();

@@ -134,6 +134,9 @@ export class FakeSandboxDriver implements SandboxDriver {
   check(definition: InstanceDefinition): void {
     if (definition.containers.length !== 1) throw new DefinitionRefused('spec.containers: exactly one is supported');
     if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
+    const { cpuCores, memoryBytes } = definition.containers[0];
+    if (cpuCores > 256) throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 256');
+    if (memoryBytes > 2 ** 42) throw new DefinitionRefused('spec.containers[0].resources.limits.memory: this machine has 4Ti');
   }
 
   async launch(order: Birth, permitted: () => boolean): Promise<InstanceRecord> {
