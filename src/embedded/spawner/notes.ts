@@ -73,6 +73,10 @@ export class Notes {
     await rm(join(this.#folder, id), { recursive: true, force: true });
   }
 
+  get none(): boolean {
+    return readdirSync(this.#folder).length === 0;
+  }
+
   all(): readonly FoundNote[] {
     return readdirSync(this.#folder).map((id) => readNote(join(this.#folder, id), id));
   }

@@ -13,6 +13,8 @@ export interface SessionDeps {
   /** Answers the daemon's hello, once former instances are adopted. Throws where its configuration can't be used. */
   readonly accept: (session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>) => Promise<SpawnerMessage>;
   readonly leave: () => void;
+  /** The daemon was told that its configuration can't be used, and the connection is closed. */
+  readonly refused: () => void;
   /** The connection is over, its commands and terminals are closed. */
   readonly ended: (session: Session) => void;
   readonly instances: Instances;
@@ -98,6 +100,7 @@ export class Session {
       this.#accepted = hello.protocol === PROTOCOL;
       this.send(answer);
     } catch (error) {
+      this.#socket.once('close', this.#deps.refused);
       this.send({ type: 'unusable', reason: reasonOf(error) });
       this.close();
     }

@@ -95,6 +95,7 @@ export class Spawner {
     this.#server = createServer((socket) => new Session(socket, {
       accept: (session, hello) => this.#accept(session, hello),
       leave: () => this.stop(),
+      refused: () => this.#refused(),
       ended: (session) => this.#sessionEnded(session),
       instances: this.#instances,
       forwarders: this.#forwarders,
@@ -136,7 +137,8 @@ export class Spawner {
     this.#joiners.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
-    if (this.#instances.count === 0) {
+    // Notes that were not read are of sandboxes that run: a daemon that is refused adopts none.
+    if (this.#instances.count === 0 && this.#notes.none) {
       rmSync(this.#paths.rootfs, { recursive: true, force: true });
       this.#cgroups.remove();
       this.#homes.remove();
@@ -183,6 +185,11 @@ export class Spawner {
       watcher.watch(key, orphan, () => {});
       watcher.kill(key);
     }
+  }
+
+  /** One that never had a daemon has adopted nothing, and nobody to wait for. */
+  #refused(): void {
+    if (!this.#settled) this.stop();
   }
 
   #sessionEnded(session: Session): void {

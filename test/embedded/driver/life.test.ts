@@ -133,7 +133,23 @@ describe('the life of a real sandbox', function () {
   it('says why when no sandbox can be made here', async () => {
     const broken = aSpawnedDriver({ bwrapPath: '/bin/false' });
     expect((await rejection(broken.driver.watch(() => {}))).message).to.include('no sandbox can be started on this machine');
+    await eventually(() => broken.spawnerPid() === 0, 'its spawner has gone too');
+    expect(existsSync(`/var/lib/${nameOf(broken.dataDir)}`)).to.equal(false);
     await broken.close();
+  });
+
+  it('touches nothing of what runs where the next daemon is refused', async () => {
+    const first = await aWatchedDriver();
+    const { id } = await first.launched();
+    const { rootfs } = pathsOf(first.dataDir);
+    const before = readdirSync(rootfs);
+    await first.driver.stop();
+    await rejection(first.again({ bwrapPath: '/bin/false' }).watch(() => {}));
+    await eventually(() => first.spawnerPid() === 0, 'its spawner has gone');
+    expect(readdirSync(rootfs)).to.deep.equal(before);
+    expect(isAlive(first.runningOf(id).init)).to.equal(true);
+    await first.again().watch(() => {});
+    await first.close();
   });
 
   it('works from a data folder whose path is too long for a socket', async () => {
