@@ -5,7 +5,7 @@ import type { Vitals } from '../model/sandbox.ts';
 import { PROTOCOL, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
 import type { ProbeReport } from './spawner/readiness.ts';
 import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
-import { connectSpawner, SpawnerUnusable, type SpawnerProcessOptions } from './spawner-process.ts';
+import { connectSpawner, killSpawner, SpawnerSilent, SpawnerUnusable, spawnerStandsStill, type SpawnerProcessOptions } from './spawner-process.ts';
 
 export interface SpawnerClientOptions {
   readonly process: SpawnerProcessOptions;
@@ -23,9 +23,10 @@ const MAX_PAUSE_MS = 1_000;
 const PATIENCE_MS = 3_000;
 /** A spawner of another version gets so long to leave. */
 const LEAVE_PATIENCE_MS = 10_000;
-const MAX_VERSION_TRIES = 3;
+/** To find one that speaks this version, and neither stands still nor ends meanwhile. */
+const MAX_TRIES = 3;
 
-/** Keeps one spawner connected: should it end, another is started within about a second. */
+/** Keeps one spawner connected: should it end, another is started within about a second; should it say nothing, within some 20 s. */
 export class SpawnerClient {
   readonly #options: SpawnerClientOptions;
   #link: SpawnerLink | undefined;
@@ -57,6 +58,7 @@ export class SpawnerClient {
     await this.#connecting;
     const link = this.#link;
     if (!link) return;
+    if (link.silent) return this.#end(link);
     link.leave();
     await this.#gone(link);
   }
@@ -64,6 +66,11 @@ export class SpawnerClient {
   /** Undefined while none is connected. */
   get hello(): SpawnerHello | undefined {
     return this.#link ? this.#hello : undefined;
+  }
+
+  /** One is connected, and says nothing. */
+  get silent(): boolean {
+    return this.#link?.silent ?? false;
   }
 
   /** Repeated under the same id until a spawner has taken it, however many end meanwhile. */
@@ -83,44 +90,68 @@ export class SpawnerClient {
     this.#link?.kill(id);
   }
 
+  /** Rejects with SpawnerLost where none answers in time: then nothing was run. */
   async exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return (this.#link ?? await this.#connected(PATIENCE_MS)).exec(id, request, signal);
+    const link = await this.#connected(Math.min(request.timeoutMs, PATIENCE_MS));
+    return link.exec(id, request, signal);
   }
 
   async attach(id: string, request: TerminalRequest): Promise<Terminal> {
-    return (this.#link ?? await this.#connected(PATIENCE_MS)).attach(id, request);
+    return (await this.#connected(PATIENCE_MS)).attach(id, request);
   }
 
   /** The socket that leads to the sandbox's ports. */
   async forward(id: string): Promise<string> {
-    return (this.#link ?? await this.#connected(PATIENCE_MS)).forward(id);
+    return (await this.#connected(PATIENCE_MS)).forward(id);
   }
 
   async probe(id: string): Promise<readonly ProbeReport[]> {
-    return (this.#link ?? await this.#connected(PATIENCE_MS)).probe(id);
+    return (await this.#connected(PATIENCE_MS)).probe(id);
   }
 
   async #connect(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const link = await this.#open();
-      const hello = await link.greet(this.#options.config).catch((error: unknown) => { link.close(); throw error; });
+      const hello = await this.#greet(link).catch((error: unknown) => {
+        if (tries === MAX_TRIES || !(error instanceof SpawnerLost)) throw error;
+      });
+      if (!hello) continue;
       if (hello.protocol === PROTOCOL) return this.#take(link, hello);
-      if (tries === MAX_VERSION_TRIES) throw new SpawnerUnusable(`a spawner of another version (${hello.protocol}) does not leave`);
+      if (tries === MAX_TRIES) throw new SpawnerUnusable(`a spawner of another version (${hello.protocol}) does not leave`);
       this.#options.log.info({ theirs: hello.protocol, ours: PROTOCOL }, 'a spawner of another version is asked to leave');
       link.leave();
       await this.#gone(link);
     }
   }
 
+  /** Rejects with SpawnerLost where it ended, also where it stood still and was ended for that. */
+  async #greet(link: SpawnerLink): Promise<SpawnerHello> {
+    try {
+      return await link.greet(this.#options.config);
+    } catch (error) {
+      const still = error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
+      if (still) this.#end(link);
+      else link.close();
+      throw still ? new SpawnerLost('a spawner that stood still was ended') : error;
+    }
+  }
+
   async #open(): Promise<SpawnerLink> {
     const socket = await connectSpawner(this.#options.process);
-    const link = new SpawnerLink(socket, this.#options.log, {
+    const { clock, log } = this.#options;
+    const link = new SpawnerLink(socket, { clock, log, events: {
       fact: (id, vitals) => {
         if (this.#early) this.#early.push({ id, vitals });
         else this.#options.fact(id, vitals);
       },
+      silent: () => log.warn({}, 'the spawner does not answer'),
+      back: () => this.#isBack(link),
+      givenUp: () => {
+        log.error({}, 'the spawner does not come back; it is ended, and another is started');
+        this.#end(link);
+      },
       lost: () => this.#lost(link),
-    });
+    } });
     this.#early = [];
     return link;
   }
@@ -136,6 +167,17 @@ export class SpawnerClient {
     this.#options.connected([...instances, ...early.filter(({ id }) => !listed.has(id))]);
     for (const { id, vitals } of early) if (listed.has(id)) this.#options.fact(id, vitals);
     for (const give of [...this.#waiting]) give(link);
+  }
+
+  #isBack(link: SpawnerLink): void {
+    this.#options.log.info({}, 'the spawner answers again');
+    if (this.#link === link) for (const give of [...this.#waiting]) give(link);
+  }
+
+  /** Sandboxes stay, and what was open is lost. */
+  #end(link: SpawnerLink): void {
+    killSpawner(this.#options.process.dataDir);
+    link.close();
   }
 
   #lost(link: SpawnerLink): void {
@@ -166,7 +208,7 @@ export class SpawnerClient {
   /** Resolves when the link is lost, at the latest after some seconds. */
   #gone(link: SpawnerLink): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => link.close(), LEAVE_PATIENCE_MS);
+      const timer = setTimeout(() => this.#end(link), LEAVE_PATIENCE_MS);
       this.#losses.set(link, () => {
         clearTimeout(timer);
         this.#losses.delete(link);
@@ -175,8 +217,9 @@ export class SpawnerClient {
     });
   }
 
+  /** One that answers. */
   #connected(patienceMs: number): Promise<SpawnerLink> {
-    if (this.#link) return Promise.resolve(this.#link);
+    if (this.#link && !this.#link.silent) return Promise.resolve(this.#link);
     if (this.#stopped) return Promise.reject(new SpawnerLost('the daemon stops'));
     return new Promise((resolve, reject) => {
       const give = (link: SpawnerLink | undefined): void => {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
@@ -6,7 +7,8 @@ import { ByteQueue } from './byte-queue.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
 import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage, type StartTerms } from './spawner/protocol.ts';
 import type { ProbeReport } from './spawner/readiness.ts';
-import { SpawnerUnusable } from './spawner-process.ts';
+import { Heartbeat } from './spawner-heartbeat.ts';
+import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 
 /** The spawner ended while it had something of ours in hand. */
@@ -18,11 +20,25 @@ export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
 
 export interface LinkEvents {
   fact(id: string, vitals: Vitals): void;
+  /** Nothing has been heard of it for some seconds. */
+  silent(): void;
+  /** It was silent, and is heard again. */
+  back(): void;
+  /** It has been silent for so long that another should take its place. */
+  givenUp(): void;
   /** Once; whatever was open has been failed before. */
   lost(): void;
 }
 
+export interface LinkOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: LinkEvents;
+}
+
 interface Running {
+  /** By when the spawner should have ended it, by the clock. */
+  readonly dueAt: number;
   readonly stdout: ByteQueue;
   readonly stderr: ByteQueue;
   readonly gathered: (bytes: Buffer) => void;
@@ -40,12 +56,16 @@ interface Attaching {
 const HELLO_PATIENCE_MS = 30_000;
 /** Beyond a command's own deadline, which the spawner keeps. */
 const EXEC_GRACE_MS = 15_000;
+/** The same where the spawner is silent. */
+const SILENT_GRACE_MS = 500;
 
 /** One connection to a spawner. What is open on it fails when it is lost. */
 export class SpawnerLink {
   readonly #socket: Socket;
   readonly #events: LinkEvents;
+  readonly #clock: Clock;
   readonly #log: Log;
+  readonly #heartbeat: Heartbeat;
   readonly #reader = new FrameReader();
   readonly #lists = new Map<number, { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }>();
   readonly #starts = new Map<number, { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }>();
@@ -58,26 +78,41 @@ export class SpawnerLink {
   #next = 1;
   #over = false;
 
-  constructor(socket: Socket, log: Log, events: LinkEvents) {
+  constructor(socket: Socket, { clock, log, events }: LinkOptions) {
     this.#socket = socket;
+    this.#clock = clock;
     this.#log = log;
     this.#events = events;
+    this.#heartbeat = new Heartbeat(clock, {
+      ask: () => this.#send({ type: 'beat' }),
+      silent: () => events.silent(),
+      missed: () => this.#cutOverdue(),
+      back: () => events.back(),
+      givenUp: () => events.givenUp(),
+    });
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', () => this.#lose());
     socket.once('close', () => this.#lose());
   }
 
-  /** Rejects with SpawnerUnusable where it can't work with this configuration, or says nothing. */
+  /** Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent where it says nothing. */
   async greet(config: SpawnerConfig): Promise<SpawnerHello> {
-    const timer = setTimeout(() => this.#greeting?.fail(new SpawnerUnusable('the spawner does not answer')), HELLO_PATIENCE_MS);
+    const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () => this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')));
     try {
-      return await new Promise<SpawnerHello>((settle, fail) => {
+      const hello = await new Promise<SpawnerHello>((settle, fail) => {
         this.#greeting = { settle, fail };
         this.#send({ type: 'hello', protocol: PROTOCOL, config });
       });
+      if (hello.protocol === PROTOCOL && !this.#over) this.#heartbeat.start();
+      return hello;
     } finally {
-      clearTimeout(timer);
+      callOff();
     }
+  }
+
+  /** It has said nothing for some seconds, though it was asked. */
+  get silent(): boolean {
+    return this.#heartbeat.silent;
   }
 
   list(): Promise<readonly InstanceReport[]> {
@@ -135,15 +170,16 @@ export class SpawnerLink {
     return new Promise<ExecOutcome>((resolve, reject) => {
       const cut = (why: unknown): void => { end(); this.#send({ type: 'close', channel }); reject(why); };
       const abort = (): void => { cut(signal.reason); };
-      const timer = setTimeout(() => { cut(new SpawnerLost('the spawner does not answer')); }, timeoutMs + EXEC_GRACE_MS);
+      const dueAt = this.#clock.now() + timeoutMs;
+      const callOff = this.#clock.at(dueAt + EXEC_GRACE_MS, () => { cut(new SpawnerLost('the spawner does not answer')); });
       const end = (): void => {
-        clearTimeout(timer);
+        callOff();
         signal.removeEventListener('abort', abort);
         this.#running.delete(channel);
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#running.set(channel, {
-        stdout: new ByteQueue(), stderr: new ByteQueue(), gathered, cut,
+        dueAt, stdout: new ByteQueue(), stderr: new ByteQueue(), gathered, cut,
         settle: (outcome) => { end(); resolve(outcome); },
         fail: (error) => { end(); reject(error); },
       });
@@ -172,7 +208,13 @@ export class SpawnerLink {
     if (!this.#over) this.#socket.write(encodeMessage(message));
   }
 
+  #cutOverdue(): void {
+    const overdue = this.#clock.now() - SILENT_GRACE_MS;
+    for (const { dueAt, cut } of [...this.#running.values()]) if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
+  }
+
   #read(chunk: Buffer): void {
+    this.#heartbeat.heard();
     try {
       for (const frame of this.#reader.feed(chunk)) this.#take(frame);
     } catch (error) {
@@ -192,6 +234,7 @@ export class SpawnerLink {
     switch (message.type) {
       case 'hello': return this.#greeting?.settle(message);
       case 'unusable': return this.#greeting?.fail(new SpawnerUnusable(message.reason));
+      case 'alive': return;
       case 'listed': this.#lists.get(message.request)?.settle(message.instances); this.#lists.delete(message.request); return;
       case 'started': this.#starts.get(message.request)?.settle(message.outcome); this.#starts.delete(message.request); return;
       case 'forwarded': this.#forwards.get(message.request)?.settle(message.socket); this.#forwards.delete(message.request); return;
@@ -244,6 +287,7 @@ export class SpawnerLink {
   #lose(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#heartbeat.stop();
     this.#socket.destroy();
     const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
     this.#greeting?.fail(error);

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { accessSync, closeSync, constants, lstatSync, openSync, readFileSync } from 'node:fs';
+import { accessSync, closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readProcessStat } from './spawner/process-identity.ts';
 import { pathsOf, type SpawnerConfig, type SpawnerPaths } from './spawner/protocol.ts';
 
 export interface SpawnerProcessOptions {
@@ -14,7 +15,12 @@ export interface SpawnerProcessOptions {
 
 /** Something that sandboxes need is missing; the message says what to install. */
 export class SpawnerUnusable extends Error {
-  override readonly name = 'SpawnerUnusable';
+  override readonly name: string = 'SpawnerUnusable';
+}
+
+/** It took the connection, and says nothing. */
+export class SpawnerSilent extends SpawnerUnusable {
+  override readonly name = 'SpawnerSilent';
 }
 
 /** `flock`'s answer when another process has the lock. */
@@ -42,6 +48,36 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
     const started = await startSpawner(options, paths);
     // Another one is coming up or going down: it answers or lets go of the lock soon.
     if (!started) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+};
+
+/** Ends the data folder's spawner, if one lives, whatever it does. Its sandboxes stay; the next one finds them. */
+export const killSpawner = (dataDir: string): void => {
+  const pid = holderOf(pathsOf(dataDir).lock);
+  if (pid !== undefined) process.kill(pid, 'SIGKILL');
+};
+
+/** The data folder's spawner was stopped by a signal, and does nothing until it is continued. */
+export const spawnerStandsStill = (dataDir: string): boolean => {
+  const pid = holderOf(pathsOf(dataDir).lock);
+  return pid !== undefined && readProcessStat(pid)?.state === 'T';
+};
+
+/** The process that took the lock and has it open still. */
+const holderOf = (lock: string): number | undefined => {
+  const inode = String(statSync(lock, { throwIfNoEntry: false })?.ino);
+  for (const line of readFileSync('/proc/locks', 'utf8').split('\n')) {
+    const [, kind, , , pid, file] = line.trim().split(/\s+/);
+    if (kind === 'FLOCK' && file?.split(':')[2] === inode && hasOpen(Number(pid), lock)) return Number(pid);
+  }
+  return undefined;
+};
+
+const hasOpen = (pid: number, path: string): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path);
+  } catch {
+    return false;
   }
 };
 

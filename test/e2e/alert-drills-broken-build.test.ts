@@ -40,6 +40,17 @@ describe('alerts on a real daemon whose build is broken', function () {
     build.remove();
   });
 
+  /** No spawner can be started meanwhile. */
+  const withoutLauncher = async (act: () => Promise<void>): Promise<void> => {
+    renameSync(build.launcher, `${build.launcher}.away`);
+    try {
+      process.kill(await within(10_000, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+      await act();
+    } finally {
+      renameSync(`${build.launcher}.away`, build.launcher);
+    }
+  };
+
   it('SandpoolMachineThrew: a state machine that throws once, and then none', async () => {
     const id = await claim(client);
     expect(await watch.look('SandpoolMachineThrew')).to.equal(false);
@@ -80,9 +91,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
     for (const alert of alerts) expect(await watch.look(alert), alert).to.equal(false);
 
-    renameSync(build.launcher, `${build.launcher}.away`);
-    try {
-      process.kill(await within(10_000, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+    await withoutLauncher(async () => {
       await watch.fires('SandpoolNotReady');
       await watch.fires('SandpoolNoneReady');
       expect((await client.get('/readyz')).status).to.equal(503);
@@ -90,14 +99,24 @@ describe('alerts on a real daemon whose build is broken', function () {
         expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(503);
         return await watch.look('SandpoolRequestsFail');
       }, 'SandpoolRequestsFail fires', 90_000);
-    } finally {
-      renameSync(`${build.launcher}.away`, build.launcher);
-    }
+    });
     await watch.clears('SandpoolNotReady');
     await watch.clears('SandpoolNoneReady');
 
     await watch.anHourLater();
     expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
     await watch.clears('SandpoolRequestsFail');
+  });
+
+  it('SandpoolOutboxStuck: launches that nobody carries out for a minute, and then somebody does', async () => {
+    await stocked(client, 2);
+    expect(await watch.look('SandpoolOutboxStuck')).to.equal(false);
+
+    await withoutLauncher(async () => {
+      await client.put('/sandboxpools/default', { replicas: 4 });
+      await watch.fires('SandpoolOutboxStuck', 120_000);
+    });
+    await watch.clears('SandpoolOutboxStuck');
+    await stocked(client, 4);
   });
 });

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { eventually } from '../support/eventually.ts';
 import { connectRaw, type HttpClient } from '../support/http-client.ts';
-import { spawnerPid } from '../support/kill-rounds.ts';
 import { aTemplateFolder, claim, clear, stocked } from '../support/on-a-daemon.ts';
 import { AlertWatch } from '../support/prometheus/alert-watch.ts';
 import { stoppedFor } from '../support/stopped-for.ts';
@@ -143,22 +142,6 @@ describe('alerts on a real daemon', function () {
     await watch.anHourLater();
     expect((await client.get('/sandboxpools/default')).status).to.equal(200);
     await watch.clears('SandpoolTurnsAway');
-  });
-
-  it('SandpoolOutboxStuck: launches that nobody carries out for a minute, and then somebody does', async () => {
-    const pid = await within(10_000, 'a spawner', () => spawnerPid(daemon.dataDir));
-    await stocked(client, 2);
-    expect(await watch.look('SandpoolOutboxStuck')).to.equal(false);
-
-    process.kill(pid, 'SIGSTOP');
-    try {
-      await client.put('/sandboxpools/default', { replicas: 4 });
-      await watch.fires('SandpoolOutboxStuck', 120_000);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-    await watch.clears('SandpoolOutboxStuck');
-    await stocked(client, 4);
   });
 
   it('SandpoolDown: a daemon that is killed, and started again', async () => {

@@ -11,7 +11,7 @@ import type { ProbeReport } from './readiness.ts';
  * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
  * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 7;
+export const PROTOCOL = 8;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -42,6 +42,8 @@ export type DaemonMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
   /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
   | { readonly type: 'leave' }
+  /** Asks for a sign of life: `alive`, unless something else is heard meanwhile. */
+  | { readonly type: 'beat' }
   | { readonly type: 'list'; readonly request: number }
   | ({ readonly type: 'start'; readonly request: number; readonly id: string } & StartTerms)
   | { readonly type: 'kill'; readonly id: string }
@@ -107,6 +109,7 @@ export type SpawnerMessage =
   | { readonly type: 'hello'; readonly protocol: number; readonly pid: number; readonly isolation: IsolationLevel; readonly warnings: readonly string[] }
   /** The hello could not be accepted; the connection ends. */
   | { readonly type: 'unusable'; readonly reason: string }
+  | { readonly type: 'alive' }
   | { readonly type: 'listed'; readonly request: number; readonly instances: readonly InstanceReport[] }
   /** The order is under way; `full`: it was not taken. */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }

@@ -80,6 +80,7 @@ export class Session {
     if (message.type === 'hello') return void this.#greet(message);
     if (!this.#accepted) throw new Error(`${message.type} before hello`);
     switch (message.type) {
+      case 'beat': return this.send({ type: 'alive' });
       case 'list': return this.send({ type: 'listed', request: message.request, instances: this.#deps.instances.list() });
       case 'start': return void this.#start(message);
       case 'kill': return void this.#deps.instances.kill(message.id);

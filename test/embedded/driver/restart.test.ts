@@ -9,8 +9,9 @@ import { Notes } from '../../../src/embedded/spawner/notes.ts';
 import { isAlive, readBootId, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
 import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
-import { SpawnerLink, SpawnerLost } from '../../../src/embedded/spawner-link.ts';
+import { SpawnerLink, SpawnerLost, type LinkEvents } from '../../../src/embedded/spawner-link.ts';
 import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aSpawnedDriver, buildLauncher, LAUNCHER, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -19,6 +20,8 @@ import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-
 import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
+
+const UNHEARD: LinkEvents = { fact: () => {}, silent: () => {}, back: () => {}, givenUp: () => {}, lost: () => {} };
 
 describe('what outlives whom', function () {
   this.timeout(90_000);
@@ -134,7 +137,7 @@ describe('what outlives whom', function () {
     const other = aSpawnedDriver();
     const order = anOrder();
     await other.records.birth(order.record, order.definition);
-    const link = new SpawnerLink(await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }), quietLog, { fact: () => {}, lost: () => {} });
+    const link = new SpawnerLink(await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }), { clock: systemClock(), log: quietLog, events: UNHEARD });
     await link.greet({ launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4, logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
     await link.start(order.record.id, { tenant: 'a', definition: order.definition });
     const spawner = other.spawnerPid();

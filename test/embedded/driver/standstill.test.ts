@@ -1,0 +1,115 @@
+import { expect } from 'chai';
+import { OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
+import { isAlive, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
+import { aSpawnedDriver, buildLauncher, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { eventually } from '../../support/eventually.ts';
+import { anOrder, permitted } from '../../support/instance-orders.ts';
+import { rejection } from '../../support/rejection.ts';
+import { TestClock } from '../../support/test-clock.ts';
+
+const SILENT = 'the spawner does not answer; it is replaced within half a minute';
+
+describe('a spawner that stands still', function () {
+  this.timeout(90_000);
+  let clock: TestClock;
+  let spawned: WatchedDriver;
+  let stopped: number;
+
+  before(() => buildLauncher());
+  beforeEach(async () => {
+    clock = new TestClock();
+    spawned = await aWatchedDriver({ clock });
+  });
+  afterEach(() => spawned.close());
+
+  const problems = (): readonly string[] => spawned.driver.describe().problems;
+  const dead = (): boolean => (readProcessStat(stopped)?.state ?? 'Z') === 'Z';
+  /** Time goes on for the daemon alone. */
+  const stop = (): void => {
+    stopped = spawned.spawnerPid();
+    process.kill(stopped, 'SIGSTOP');
+  };
+  /** What was asked for is under way. */
+  const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+  const replaced = (): Promise<void> => eventually(() => {
+    clock.advance(500);
+    return dead() && problems().length === 0;
+  }, 'another is connected');
+
+  it('shows in readiness within 3 s, and no longer once it goes on', async () => {
+    const { id } = await spawned.launched();
+    stop();
+    clock.advance(3_000);
+    expect(problems()).to.deep.equal([SILENT]);
+
+    process.kill(stopped, 'SIGCONT');
+    await eventually(() => problems().length === 0, 'it is well again');
+    expect(await spawned.sh(id, 'echo here')).to.equal('here\n');
+    expect(spawned.spawnerPid()).to.equal(stopped);
+  });
+
+  it('delays the answer of a command by no more than 3 s beyond its own timeout: its outcome is unknown', async () => {
+    const { id } = await spawned.launched();
+    stop();
+    const [brief, long] = [1_000, 10_000].map((timeoutMs) => rejection(spawned.exec(id, ['true'], { timeoutMs })));
+    await turn();
+    clock.advance(4_000);
+    expect(await brief).to.be.instanceOf(OutcomeUnknown);
+    clock.advance(7_000);
+    expect(await long).to.be.instanceOf(OutcomeUnknown);
+    process.kill(stopped, 'SIGCONT');
+  });
+
+  it('is given no command while it is known to be silent', async () => {
+    const { id } = await spawned.launched();
+    stop();
+    clock.advance(3_000);
+    expect(await rejection(spawned.exec(id, ['true'], { timeoutMs: 100 }))).to.be.instanceOf(OutcomeUnknown);
+
+    const waiting = spawned.sh(id, 'echo late');
+    process.kill(stopped, 'SIGCONT');
+    expect(await waiting).to.equal('late\n');
+  });
+
+  it('is replaced when it does not come back; sandboxes live on, and commands under way are of unknown outcome', async () => {
+    const record = await spawned.launched();
+    const running = spawned.runningOf(record.id);
+    stop();
+    const launched = spawned.driver.launch(anOrder(), permitted);
+    const lost = rejection(spawned.exec(record.id, ['true'], { timeoutMs: 60_000 }));
+    await turn();
+    await replaced();
+
+    expect(await lost).to.be.instanceOf(OutcomeUnknown);
+    expect(isAlive(running.init)).to.equal(true);
+    expect(spawned.log.kinds(record.id)).to.deep.equal(['starting', 'available']);
+    expect(await spawned.sh(record.id, 'echo still here')).to.equal('still here\n');
+    await spawned.log.when((await launched).id, 'available');
+    await spawned.driver.retire(record.id, record.revision);
+    await spawned.log.when(record.id, 'gone');
+  });
+
+  it('is replaced by the next daemon where the last one left it so', async () => {
+    const other = aSpawnedDriver({ clock });
+    (await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND })).destroy();
+    stopped = other.spawnerPid();
+    process.kill(stopped, 'SIGSTOP');
+    const watching = other.driver.watch(() => {});
+    await eventually(() => {
+      clock.advance(1_000);
+      return dead();
+    }, 'it is ended');
+    await watching;
+    expect(other.driver.describe().problems).to.deep.equal([]);
+    await other.close();
+  });
+
+  it('ends with the daemon all the same', async () => {
+    stop();
+    clock.advance(3_000);
+    await spawned.driver.stop();
+    await eventually(dead, 'it is gone');
+  });
+});

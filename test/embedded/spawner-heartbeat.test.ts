@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { BEAT_MS, Heartbeat } from '../../src/embedded/spawner-heartbeat.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+describe('a spawner\'s heartbeat', () => {
+  const aHeartbeat = (): { readonly clock: TestClock; readonly heartbeat: Heartbeat; readonly told: string[] } => {
+    const [clock, told]: [TestClock, string[]] = [new TestClock(), []];
+    const heartbeat = new Heartbeat(clock, {
+      ask: () => { told.push('ask'); }, silent: () => { told.push('silent'); }, missed: () => {}, back: () => { told.push('back'); }, givenUp: () => { told.push('given up'); },
+    });
+    heartbeat.start();
+    return { clock, heartbeat, told };
+  };
+
+  it('asks each half second while it is answered', () => {
+    const { clock, heartbeat, told } = aHeartbeat();
+    for (let beat = 0; beat < 100; beat += 1) {
+      clock.advance(BEAT_MS);
+      heartbeat.heard();
+    }
+    expect(told).to.deep.equal(Array.from({ length: 100 }, () => 'ask'));
+  });
+
+  it('says within 3 s that nothing is heard, and that it is again', () => {
+    const { clock, heartbeat, told } = aHeartbeat();
+    clock.advance(3_000);
+    expect(heartbeat.silent).to.equal(true);
+    expect(told.slice(0, 2)).to.deep.equal(['ask', 'silent']);
+    heartbeat.heard();
+    expect(heartbeat.silent).to.equal(false);
+    clock.advance(BEAT_MS);
+    expect(told.slice(-2)).to.deep.equal(['back', 'ask']);
+  });
+
+  it('gives up once, after some 20 s without a word, and asks no more', () => {
+    const { clock, told } = aHeartbeat();
+    clock.advance(19_000);
+    expect(told).to.not.include('given up');
+    clock.advance(60_000);
+    expect(told.filter((what) => what === 'given up')).to.have.lengthOf(1);
+    expect(clock.waiting).to.equal(0);
+  });
+
+  it('blames nobody where its own process stood still for minutes', () => {
+    const [told, due]: [string[], (() => void)[]] = [[], []];
+    let now = 0;
+    // Timers of a process that was stopped come once each, late, before anything is read.
+    const late = { now: () => now, at: (_: number, act: () => void) => { due.push(act); return () => {}; } };
+    const heartbeat = new Heartbeat(late, {
+      ask: () => { told.push('ask'); }, silent: () => { told.push('silent'); }, missed: () => {}, back: () => { told.push('back'); }, givenUp: () => { told.push('given up'); },
+    });
+    heartbeat.start();
+    for (let stop = 0; stop < 10; stop += 1) {
+      now += 120_000;
+      due.shift()?.();
+      now += 120_000;
+      due.shift()?.();
+      heartbeat.heard();
+    }
+    expect(told).to.deep.equal(Array.from({ length: 10 }, () => 'ask'));
+  });
+});
