@@ -25,7 +25,7 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
   return pepper;
 };
 
-/** Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer stand for a valid key. */
+/** Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer stand for a valid key. One that has lived for more than half of its time lives on, since what it makes ends with it. */
 export const ensureFirstKeys = async (deps: FirstKeysDeps): Promise<void> => {
   await ensureKey(deps, 'admin');
   await ensureKey(deps, 'user');
@@ -36,7 +36,10 @@ const ensureKey = async ({ dataDir, apiKeys, pepper, now, lifetimeMs, tenant }: 
   const file = join(dataDir, 'keys', `${name}.key`);
   const held = existsSync(file) ? parseApiKey(readFileSync(file, 'utf8').trim()) : undefined;
   const record = held && apiKeys.find(held.keyId);
-  if (record && record.role === role && record.expiresAt > now && secretMatches(held.secret, record, pepper)) return;
+  if (record && record.role === role && record.expiresAt > now && secretMatches(held.secret, record, pepper)) {
+    if (record.expiresAt - now < lifetimeMs / 2) await apiKeys.renew({ ...record, expiresAt: now + lifetimeMs });
+    return;
+  }
   const minted = mintApiKey({
     tenant,
     role,

@@ -111,6 +111,7 @@ const KEY: readonly Column<ApiKey>[] = [
   { heading: 'EXPIRES', of: ({ expiresAt }) => shortTime(expiresAt) },
   { heading: 'OWNER', of: ({ team, user }) => `${team}/${user}`, wide: true },
   { heading: 'ISSUED', of: ({ issuedAt }) => shortTime(issuedAt), wide: true },
+  { heading: 'CREATED BY', of: ({ createdBy }) => createdBy, wide: true },
   { heading: 'DESCRIPTION', of: ({ description }) => description, wide: true },
 ];
 

@@ -18,6 +18,8 @@ export const ApiKeySpecSchema = z.object({
   description: z.string(),
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   global: z.boolean().optional(),
+  /** The keyId of the key that made it. */
+  createdBy: z.string().regex(/^[0-9A-Za-z]{12,64}$/).optional(),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   /** When the object was made. */
@@ -45,9 +47,10 @@ export const apiKeyResource = ({ seals, teamOf, now }: ApiKeyResourceDeps): Reso
     return name === undefined ? { labelSelector: `${KEY_LABEL}=${key}` } : { namespace, name };
   },
   unique: ({ keyId }) => `${KEY_LABEL}=${keyId}`,
-  write: ({ namespace, shortName, keyId, team, user, role, description, hash, global, issuedAt, expiresAt }, before) => {
+  write: ({ namespace, shortName, keyId, team, user, role, description, hash, global, createdBy, issuedAt, expiresAt }, before) => {
     const content: ApiKeySpec = {
       format: FORMAT, keyId, team, user, role, description, hash, ...(global === undefined ? {} : { global }),
+      ...(createdBy === undefined ? {} : { createdBy }),
       issuedAt: new Date(issuedAt).toISOString(), expiresAt: new Date(expiresAt).toISOString(),
       bornAt: (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString(),
     };
@@ -70,9 +73,10 @@ const isBornNow = ({ metadata, spec }: ResourceObject): boolean =>
   Math.abs(Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS;
 
 const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
-  const { format: _format, seal: _seal, bornAt: _bornAt, issuedAt, expiresAt, global, ...spec } = given as ApiKeySpec;
+  const { format: _format, seal: _seal, bornAt: _bornAt, issuedAt, expiresAt, global, createdBy, ...spec } = given as ApiKeySpec;
   return {
-    ...spec, ...(global === undefined ? {} : { global }), namespace: metadata.namespace ?? '', shortName: metadata.name, revision: metadata.resourceVersion,
+    ...spec, ...(global === undefined ? {} : { global }), ...(createdBy === undefined ? {} : { createdBy }),
+    namespace: metadata.namespace ?? '', shortName: metadata.name, revision: metadata.resourceVersion,
     issuedAt: Date.parse(issuedAt), expiresAt: Date.parse(expiresAt),
   };
 };

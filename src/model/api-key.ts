@@ -16,6 +16,8 @@ export interface ApiKeyRecord {
   readonly hash: string;
   /** It counts on all worker clusters. */
   readonly global?: boolean;
+  /** The keyId of the key that made it; absent: a daemon did, or it is older than this field. */
+  readonly createdBy?: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
 }

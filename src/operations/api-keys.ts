@@ -22,6 +22,8 @@ export interface ApiKeySpec {
   readonly description: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** The key that makes it; absent: the daemon does. */
+  readonly createdBy?: string;
 }
 
 export interface MintedApiKey {

@@ -5,7 +5,7 @@ import { RecordExists } from '../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { REQUEST_KEPT_MS } from '../model/request-mark.ts';
-import { idempotencyKeyReused, invalidArgument, Refusal } from '../model/refusals.ts';
+import { idempotencyKeyReused, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../model/tenant.ts';
 import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
 import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './operations.ts';
@@ -22,26 +22,26 @@ export interface CreateApiKeyDeps {
   readonly coordination: Pick<Quotas, 'expectUse'>;
 }
 
-/** A key for the caller, with the caller's own role. */
+/** A key for the caller, with the caller's own role. Like any key that a key makes it knows that one, and ends with it at the latest. */
 export const createApiKey = (deps: CreateApiKeyDeps) => (caller: Caller, request: ApiKeyRequest): Promise<IssuedApiKey> =>
-  issue(deps, { namespace: caller.namespace, team: caller.team, user: caller.user }, caller.role, request);
+  issue(deps, { caller, tenant: { namespace: caller.namespace, team: caller.team, user: caller.user }, role: caller.role, request });
 
 /** A key for any team and user; they default to the caller's, the role to `user`. That the caller is an admin is the edge's to check. */
 export const createApiKeyForTenant = (deps: CreateApiKeyDeps) => (caller: Caller, request: AdminApiKeyRequest): Promise<IssuedApiKey> => {
   const team = request.team ?? caller.team;
   const tenant = { namespace: deps.namespaceOf(team), team, user: request.user ?? caller.user };
-  return issue(deps, tenant, request.role ?? 'user', request);
+  return issue(deps, { caller, tenant, role: request.role ?? 'user', request });
 };
 
 const NAME_ATTEMPTS = 3;
 
-const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request: ApiKeyRequest): Promise<IssuedApiKey> => {
+interface Wanted { readonly caller: Caller; readonly tenant: Tenant; readonly role: Role; readonly request: ApiKeyRequest }
+
+const issue = async (deps: CreateApiKeyDeps, { caller, tenant, role, request }: Wanted): Promise<IssuedApiKey> => {
   const issuedAt = deps.clock.now();
-  const expiresAt = request.expiresAt ?? issuedAt + Math.min(deps.defaultLifetimeMs, deps.maxLifetimeMs);
-  if (expiresAt <= issuedAt) throw invalidArgument('expiresAt', 'must be in the future');
-  if (expiresAt > issuedAt + deps.maxLifetimeMs) {
-    throw invalidArgument('expiresAt', `must be within ${Math.floor(deps.maxLifetimeMs / 86_400_000)} days`);
-  }
+  const maker = await deps.apiKeys.good(caller.keyId);
+  if (!maker) throw invalidApiKey();
+  const expiresAt = endOf(deps, { asked: request.expiresAt, issuedAt, maker });
   const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
   const before = seeded && await recordOf(deps.apiKeys, seeded.keyId);
   const isRepeated = before && before.issuedAt > issuedAt - REQUEST_KEPT_MS;
@@ -49,7 +49,7 @@ const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request
   const text = before ? undefined : seeded; // its own is given
   for (let attempt = 1; ; attempt += 1) {
     const shortName = request.name ?? generatedName();
-    const spec = { tenant, role, shortName, description: request.description ?? '', issuedAt, expiresAt };
+    const spec = { tenant, role, shortName, description: request.description ?? '', createdBy: maker.keyId, issuedAt, expiresAt };
     const minted = mintApiKey(spec, deps.pepper, text);
     try {
       const record = await deps.apiKeys.create(minted.record);
@@ -61,6 +61,22 @@ const issue = async (deps: CreateApiKeyDeps, tenant: Tenant, role: Role, request
       if (attempt === NAME_ATTEMPTS) throw error;
     }
   }
+};
+
+interface Asking { readonly asked: number | undefined; readonly issuedAt: number; readonly maker: ApiKeyRecord }
+
+/** Who names an end gets that one or a refusal; who names none gets no later one than the maker's. */
+const endOf = ({ defaultLifetimeMs, maxLifetimeMs }: CreateApiKeyDeps, { asked, issuedAt, maker }: Asking): number => {
+  if (asked === undefined) return Math.min(issuedAt + Math.min(defaultLifetimeMs, maxLifetimeMs), maker.expiresAt);
+  if (asked <= issuedAt) throw invalidArgument('expiresAt', 'must be in the future');
+  if (asked > issuedAt + maxLifetimeMs) {
+    throw invalidArgument('expiresAt', `must be within ${Math.floor(maxLifetimeMs / 86_400_000)} days`);
+  }
+  if (asked > maker.expiresAt) {
+    const end = new Date(maker.expiresAt).toISOString();
+    throw invalidArgument('expiresAt', `must not be later than the end of the key that asks, ${end}`);
+  }
+  return asked;
 };
 
 const recordOf = async (apiKeys: ApiKeyMirror, keyId: string): Promise<ApiKeyRecord | undefined> => {

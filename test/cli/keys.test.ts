@@ -63,7 +63,7 @@ describe('sandpool keys', () => {
     expect(stdout.split('\n')[0]).to.match(/^KEY +NAME +ROLE +EXPIRES$/);
     expect(stdout).to.match(new RegExp(`^${key.split('_')[1] ?? ''} +team-default/ci +user +2026-05-30T12:00:00Z$`, 'm'));
     const wide = (await sandpool('keys', 'list', '-o', 'wide')).stdout;
-    expect(wide).to.match(/ISSUED +DESCRIPTION\n/).and.match(/for ci$/m);
+    expect(wide).to.match(/ISSUED +CREATED BY +DESCRIPTION\n/).and.match(/Z +[0-9A-Za-z]{16} +for ci$/m);
     for (const form of ['json', 'yaml']) expect((await sandpool('keys', 'list', '-o', form)).stdout).to.not.include(key);
   });
 

@@ -50,7 +50,7 @@ const anEnv = (part: Partial<EnvRecord> = {}): Draft<EnvRecord> => ({
 
 const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
   keyId: v7().replaceAll('-', ''), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
-  hash: 'ab'.repeat(32), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
+  hash: 'ab'.repeat(32), createdBy: 'c'.repeat(16), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
 });
 
 const aUserQuota = (part: Partial<UserQuota> = {}): Draft<UserQuota> =>

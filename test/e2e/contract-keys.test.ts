@@ -92,19 +92,20 @@ describe('the contract: keys and what goes for every request', () => {
     }
   });
 
-  it('POST /api-keys takes an empty body or none, and answers a key of the caller\'s for 90 days, shown once', async () => {
+  it('POST /api-keys takes an empty body or none, and answers a key of the caller\'s for 90 days or until the caller\'s ends, shown once', async () => {
     for (const body of [undefined, {}]) {
       const before = Date.now();
       const answer = await client.post('/api-keys', body);
       expect(answer.status).to.equal(201);
       expect(answer.headers['cache-control']).to.equal('no-store');
-      const { apiKey, keyId, name, issuedAt, expiresAt, ...rest } = bodyOf(answer) as Record<string, string>;
+      const { apiKey, keyId, name, issuedAt, expiresAt, createdBy, ...rest } = bodyOf(answer) as Record<string, string>;
       expect(rest).to.deep.equal({ user: 'default', team: 'default', role: 'user', description: '' });
       expect(keyId).to.be.a('string').that.is.not.empty;
+      expect(daemon.tenantKey.split('_')[1]).to.equal(createdBy);
       expect(name).to.match(/^default\/[a-z0-9-]+$/);
       expect(apiKey).to.include(`spk_${keyId}_`);
       expect(Date.parse(issuedAt ?? '')).to.be.within(before - 1, Date.now() + 1);
-      expect(Date.parse(expiresAt ?? '') - Date.parse(issuedAt ?? '')).to.equal(90 * DAY_MS);
+      expect(Date.parse(expiresAt ?? '')).to.be.within(before + 89 * DAY_MS, Date.parse(issuedAt ?? '') + 90 * DAY_MS);
       expect((await daemon.client(apiKey).get('/sandboxpools/default')).status).to.equal(200);
     }
   });

@@ -79,7 +79,7 @@ describe('API keys over HTTP', () => {
       const answer = await server.tenant.post('/api-keys', {});
       expect(answer.status).to.equal(201);
       expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.json).to.have.all.keys('apiKey', 'keyId', 'name', 'user', 'team', 'role', 'description', 'issuedAt', 'expiresAt');
+      expect(answer.json).to.have.all.keys('apiKey', 'keyId', 'name', 'user', 'team', 'role', 'description', 'createdBy', 'issuedAt', 'expiresAt');
       expect(answer.json).to.include({
         user: 'ada', team: 'blue', role: 'user', description: '', issuedAt: '2026-03-01T12:00:00.000Z', expiresAt: '2026-05-30T12:00:00.000Z',
       });
@@ -131,6 +131,38 @@ describe('API keys over HTTP', () => {
     });
   });
 
+  describe('a key that a key made', () => {
+    const HOUR_MS = 3_600_000;
+    const made = async (key: string, body: object) => await server.anyone.post('/api-keys', body, { key });
+
+    it('knows its maker, and so do lists', async () => {
+      const first = (await server.tenant.post('/api-keys', {})).json;
+      const { json } = await made(first.apiKey!, {});
+      const createdBy = (json as { readonly createdBy?: string }).createdBy;
+      expect(createdBy).to.equal(first.keyId);
+      expect((await server.tenant.get('/api-keys')).text).to.contain(`"createdBy":"${first.keyId}"`);
+      const other = (await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus' })).json as { readonly createdBy?: string };
+      const own = (await server.admin.get('/api-keys')).json.items as unknown as readonly { readonly keyId: string }[];
+      expect(other.createdBy).to.equal(own[0]?.keyId);
+    });
+
+    for (const [role, path, body] of [['user', '/api-keys', {}], ['admin', '/admin/api-keys', { team: 'green', user: 'gus' }]] as const) {
+      it(`ends with its maker where no end is asked for: ${path}`, async () => {
+        const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
+        const { json } = await server.anyone.post(path, body, { key });
+        expect(json.expiresAt).to.equal('2026-03-01T13:00:00.000Z');
+      });
+
+      it(`may be asked to end with its maker, and not a moment later: ${path}`, async () => {
+        const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
+        expect((await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00Z' }, { key })).status).to.equal(201);
+        const answer = await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00.001Z' }, { key });
+        expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([400, 'INVALID_ARGUMENT', { field: 'expiresAt' }]);
+        expect(answer.json.error).to.contain('2026-03-01T13:00:00.000Z');
+      });
+    }
+  });
+
   describe('POST /admin/api-keys', () => {
     it('makes a key for any team and user', async () => {
       const answer = await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus', name: 'first', description: 'hello' });
@@ -170,7 +202,7 @@ describe('API keys over HTTP', () => {
       expect(answer.status).to.equal(200);
       const { apiKey, ...shown } = issued;
       expect(answer.json).to.deep.equal({ items: [shown], total: 2, limit: 1, offset: 0 });
-      expect(shown).to.have.all.keys('keyId', 'name', 'user', 'team', 'role', 'description', 'issuedAt', 'expiresAt');
+      expect(shown).to.have.all.keys('keyId', 'name', 'user', 'team', 'role', 'description', 'createdBy', 'issuedAt', 'expiresAt');
       expect(answer.text).not.to.contain(apiKey!.split('_')[2]!.slice(0, 10)).and.not.contain('hash');
     });
 

@@ -99,10 +99,17 @@ describe('what a daemon wrote for itself', () => {
     expect(saidOf(keys().read(keyWith(boundKey(), own)))).to.equal('wrong NotSealed');
     expect(saidOf(keys().read(keyWith(boundKey(), { role: 'admin' })))).to.equal('wrong NotSealed');
     expect(saidOf(keys().read(keyWith(boundKey(), { seal: undefined })))).to.equal('wrong NotSealed');
-    for (const field of ['keyId', 'team', 'user', 'role', 'hash', 'issuedAt', 'expiresAt', 'bornAt', 'description']) {
+    for (const field of ['keyId', 'team', 'user', 'role', 'hash', 'issuedAt', 'expiresAt', 'bornAt', 'description', 'createdBy']) {
       expect(saidOf(keys().read(keyWith(boundKey(), { [field]: LONG_AFTER }))), field).to.equal('wrong NotSealed');
     }
     expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'other' })))).to.equal('wrong NotSealed');
+  });
+
+  it('holds of a key of before that does not know its maker, and of one that does', () => {
+    for (const key of [aKey, { ...aKey, createdBy: 'm'.repeat(16) }]) {
+      const reading = keys().read(stored('ApiKey', keys().write(key), { name: 'k', at: new Date(BORN).toISOString() }));
+      expect(reading.kind === 'record' && reading.record.createdBy).to.equal('createdBy' in key ? key.createdBy : undefined);
+    }
   });
 
   it('brings no key back that was revoked', () => {

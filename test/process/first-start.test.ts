@@ -9,7 +9,7 @@ import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 
 const TENANT = { namespace: 'team-default', team: 'default', user: 'default' };
-const clock = { now: () => 1_000_000, at: () => () => {} };
+const clock = { time: 1_000_000, now: () => clock.time, at: () => () => {} };
 
 describe('a start of the daemon', () => {
   let dataDir: string;
@@ -17,6 +17,7 @@ describe('a start of the daemon', () => {
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'sandpool-first-'));
     store = new MemoryApiKeys();
+    clock.time = 1_000_000;
   });
   afterEach(() => rmSync(dataDir, { recursive: true }));
 
@@ -39,6 +40,21 @@ describe('a start of the daemon', () => {
     expect([keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')]).to.deep.equal(before);
     expect(['admin.key', 'tenant.key', 'pepper'].map((name) => statSync(pathOf(name)).mode & 0o777)).to.deep.equal([0o600, 0o600, 0o600]);
     expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+  });
+
+  it('has the first keys live on once half of their time is over, for what they make ends with them', async () => {
+    await start();
+    const kept = [keyIn('admin.key'), keyIn('tenant.key')];
+    const ends = (): readonly number[] => [...store.records.values()].map(({ expiresAt }) => expiresAt - 1_000_000);
+
+    clock.time += 30_000;
+    await start();
+    expect(ends()).to.deep.equal([60_000, 60_000]);
+    clock.time += 1;
+    await start();
+
+    expect(ends()).to.deep.equal([90_001, 90_001]);
+    expect([keyIn('admin.key'), keyIn('tenant.key')]).to.deep.equal(kept);
   });
 
   it('makes new first keys where the pepper was lost, which leaves no key good', async () => {

@@ -81,8 +81,8 @@ export class FakeOperations extends FakeDebug implements Operations {
   };
   #serial = 0;
 
-  /** A key of the team's user, valid for a day. */
-  async key(team: string, user: string, role: Role = 'user', lifetimeMs = DAY_MS): Promise<string> {
+  /** A key of the team's user, valid for longer than any that it makes. */
+  async key(team: string, user: string, role: Role = 'user', lifetimeMs = 366 * DAY_MS): Promise<string> {
     const now = this.clock.now();
     const { record, apiKey } = mintApiKey({
       tenant: { namespace: `team-${team}`, team, user }, role, shortName: `k${this.#next()}`, description: '', issuedAt: now, expiresAt: now + lifetimeMs,

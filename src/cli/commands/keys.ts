@@ -48,7 +48,7 @@ const createLeaf = (action: ServiceAction): Command =>
     examples: ['sandpool keys create ci --to ci.key', 'KEY=$(sandpool keys create)', 'sandpool keys create --admin --team blue --user ada --to ada.key'],
   })))
     .option('--description <text>', 'what it is for')
-    .option('--expires-at <time>', 'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; 90 days from now unless told')
+    .option('--expires-at <time>', 'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. Unless told 90 days from now')
     .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
     .option('--team <team>', 'for an admin: of this team')
     .option('--user <user>', 'for an admin: of this user of the team')

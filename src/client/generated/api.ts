@@ -3575,7 +3575,7 @@ export interface CreateApiKeyBody {
   name?: string;
   description?: string;
   /**
-   * At most a year ahead (`keys.maxLifetime`). Left out: 90 days (`keys.defaultLifetime`).
+   * At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. Left out: 90 days (`keys.defaultLifetime`), or when that key ends.
    */
   expiresAt?: string;
   /**
@@ -3608,6 +3608,10 @@ export interface IssuedApiKey {
   team: string;
   role: 'user' | 'admin';
   description: string;
+  /**
+   * The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.
+   */
+  createdBy?: string;
   issuedAt: string;
   expiresAt: string;
 }
@@ -3639,6 +3643,10 @@ export interface ApiKey {
   team: string;
   role: 'user' | 'admin';
   description: string;
+  /**
+   * The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.
+   */
+  createdBy?: string;
   issuedAt: string;
   expiresAt: string;
 }

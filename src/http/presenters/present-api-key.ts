@@ -11,6 +11,7 @@ export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   team: record.team,
   role: record.role,
   description: record.description,
+  ...(record.createdBy === undefined ? {} : { createdBy: record.createdBy }),
   issuedAt: timestampOf(record.issuedAt),
   expiresAt: timestampOf(record.expiresAt),
 });

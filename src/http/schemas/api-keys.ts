@@ -13,7 +13,7 @@ const description = maybe(text(1_024));
 export const CreateApiKeyBody = z.object({
   name: shortName,
   description,
-  expiresAt: maybe(expiresAt).describe('At most a year ahead (`keys.maxLifetime`). Left out: 90 days (`keys.defaultLifetime`).'),
+  expiresAt: maybe(expiresAt).describe('At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. Left out: 90 days (`keys.defaultLifetime`), or when that key ends.'),
   team: maybe(name).describe('Admins alone, as in `POST /admin/api-keys`.'),
   user: maybe(name).describe('The same.'),
   role: maybe(role).describe('The same.'),
@@ -55,6 +55,7 @@ const keyFields = {
   team: z.string(),
   role,
   description: z.string(),
+  createdBy: maybe(z.string()).describe('The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.'),
   issuedAt: timestamp,
   expiresAt: timestamp,
 };
