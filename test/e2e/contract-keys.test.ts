@@ -104,7 +104,7 @@ describe('the contract: keys and what goes for every request', () => {
       expect(daemon.tenantKey.split('_')[1]).to.equal(createdBy);
       expect(name).to.match(/^default\/[a-z0-9-]+$/);
       expect(apiKey).to.include(`spk_${keyId}_`);
-      expect(Date.parse(issuedAt ?? '')).to.be.within(before - 1, Date.now() + 1);
+      expect(Date.parse(issuedAt ?? '')).to.be.within(before - 1_000, Date.now() + 1_000);
       expect(Date.parse(expiresAt ?? '')).to.be.within(before + 89 * DAY_MS, Date.parse(issuedAt ?? '') + 90 * DAY_MS);
       expect((await daemon.client(apiKey).get('/sandboxpools/default')).status).to.equal(200);
     }
