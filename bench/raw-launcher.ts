@@ -59,7 +59,7 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
   const folders: string[] = [];
 
   const one = async (at: number): Promise<void> => {
-    const own = order.cgroups ? cgroups.create(`raw-${at}`, { memoryBytes: container.memoryBytes, cpuCores: container.cpuCores, processes: PIDS_MAX }) : [];
+    const own = order.cgroups ? cgroups.create(`raw-${at}`, 'bench', { memoryBytes: container.memoryBytes, cpuCores: container.cpuCores, processes: PIDS_MAX }) : [];
     folders.push(...own);
     const file = join(orders, String(at));
     writeFileSync(file, startOrder({

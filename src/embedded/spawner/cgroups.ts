@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -14,8 +15,8 @@ export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
-  /** Makes the instance's folders with their limits, and answers them. May be repeated. */
-  create(id: string, limits: Limits): readonly string[];
+  /** Makes the instance's folders with their limits, below its tenant's, and answers them. May be repeated. */
+  create(id: string, tenant: string, limits: Limits): readonly string[];
   /** The folders of every instance that has any, by id. */
   all(): ReadonlyMap<string, readonly string[]>;
   /** Removes what is shared, once no instance is left. */
@@ -29,6 +30,11 @@ const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 const PIDS_SHARE = 3 / 4;
 /** Of the machine's memory, for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
+/**
+ * A tenant's folder begins so, an id never does. Where there is not enough of the processor, tenants have equal parts of it, a tenant's
+ * sandboxes equal parts of its own, and all of them together no more than the daemon has.
+ */
+const TENANT = 'tenant-';
 
 /** The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives. `name` is our folder's. */
 export const findCgroups = (name: string): Cgroups => {
@@ -49,17 +55,23 @@ export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
     return (controllers ?? '').split(',').map((controller): [string, string] => [controller, path.join(':')]);
   }));
 
-/** Removes the folders; answers false while processes are still in one. Absent ones count as removed. */
+/** Removes the folders, and a tenant's with its last one; answers false while processes are still in one. Absent ones count as removed. */
 export const removeCgroups = (folders: readonly string[]): boolean => {
   let removed = true;
   for (const folder of folders) {
-    try {
-      rmdirSync(folder);
-    } catch (error) {
-      if (!isMissing(error)) removed = false;
-    }
+    if (!isRemoved(folder)) removed = false;
+    if (basename(dirname(folder)).startsWith(TENANT)) isRemoved(dirname(folder));
   }
   return removed;
+};
+
+const isRemoved = (folder: string): boolean => {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    return isMissing(error);
+  }
 };
 
 /** What runs there can start nothing more, where processes are counted. */
@@ -110,8 +122,10 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   return {
     level: 'cgroup-v2',
     warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
-    create: (id, limits) => {
-      const folder = makeFolder(base, id);
+    create: (id, tenant, limits) => {
+      const shared = makeFolder(base, folderOf(tenant));
+      enableControllers(shared);
+      const folder = makeFolder(shared, id);
       if (!missing.includes('memory')) {
         writeFileSync(join(folder, 'memory.max'), String(limits.memoryBytes));
         writeWherePresent(join(folder, 'memory.swap.max'), '0');
@@ -162,8 +176,8 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   return {
     level: 'cgroup-v1',
     warnings: missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
-    create: (id, limits) => [...bases].map(([controller, base]) => {
-      const folder = makeFolder(base, id);
+    create: (id, tenant, limits) => [...bases].map(([controller, base]) => {
+      const folder = makeFolder(makeFolder(base, folderOf(tenant)), id);
       if (controller === 'memory') limitMemory(folder, limits.memoryBytes);
       else if (controller === 'pids') writeFileSync(join(folder, 'pids.max'), String(limits.processes));
       else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
@@ -199,15 +213,21 @@ const makeFolder = (base: string, id: string): string => {
   return folder;
 };
 
+/** A tenant's name may have any letters, and is nobody's business on the machine. */
+const folderOf = (tenant: string): string => `${TENANT}${createHash('sha256').update(tenant).digest('hex').slice(0, 16)}`;
+
+/** Instances of older versions stand beside the tenants. */
 const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly string[]> => {
   const found = new Map<string, string[]>();
-  for (const base of bases) {
-    for (const entry of readdirSync(base, { withFileTypes: true })) {
-      if (entry.isDirectory()) found.set(entry.name, [...(found.get(entry.name) ?? []), `${base}/${entry.name}`]);
-    }
+  for (const folder of bases.flatMap(subfoldersOf)) {
+    const instances = basename(folder).startsWith(TENANT) ? subfoldersOf(folder) : [folder];
+    for (const instance of instances) found.set(basename(instance), [...(found.get(basename(instance)) ?? []), instance]);
   }
   return found;
 };
+
+const subfoldersOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [`${folder}/${entry.name}`] : []));
 
 const quota = (cpuCores: number): number => Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US));
 

@@ -167,7 +167,7 @@ export class Instance {
     const { uid } = this.#held;
     if (deps.uids && uid === undefined) throw new Error('all host uids are taken');
     this.#cpuCores = container.cpuCores;
-    const cgroups = deps.cgroups.create(this.id, { memoryBytes: container.memoryBytes, cpuCores: Math.max(container.cpuCores, START_CORES), processes: deps.pidsMax });
+    const cgroups = deps.cgroups.create(this.id, tenant, { memoryBytes: container.memoryBytes, cpuCores: Math.max(container.cpuCores, START_CORES), processes: deps.pidsMax });
     this.#held.cgroups = cgroups;
     const launch = Launch.begin(deps.rootfs.launcher, {
       init: (pid) => this.#initTold(pid),
