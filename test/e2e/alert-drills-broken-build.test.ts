@@ -106,6 +106,7 @@ describe('alerts on a real daemon whose build is broken', function () {
     await watch.anHourLater();
     expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(200);
     await watch.clears('SandpoolRequestsFail');
+    await giveBack(client, id);
   });
 
   it('SandpoolOutboxStuck: launches that nobody carries out for a minute, and then somebody does', async () => {
