@@ -9,7 +9,7 @@ import type { ClientAddresses } from './client-address.ts';
 import { connectEndpoint, type EndpointOptions, type GatewayAgent } from './gateway-agent.ts';
 import { answeredHeaders, answeredTrailers, forwardedHeaders } from './gateway-headers.ts';
 import type { EndpointTarget } from './gateway-target.ts';
-import { awaitsContinue, ClientGone } from './request-body.ts';
+import { awaitsContinue, ClientGone, hasBody } from './request-body.ts';
 
 /** What an exchange with an endpoint goes by. */
 export interface ExchangeTerms {
@@ -181,6 +181,3 @@ const WORDS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: `its headers are larger than ${MAX_ANSWER_HEADER_BYTES} bytes`,
   ECONNRESET: 'it ended the connection without an answer',
 };
-
-export const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');

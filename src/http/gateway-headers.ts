@@ -39,7 +39,8 @@ export const forwardedHeaders = (request: IncomingMessage, { endpoint, target, r
   const kept: string[] = ['Host', `localhost:${endpoint.port}`];
   eachPair(rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
-    if (!NOT_FORWARDED.has(lower) && !lower.startsWith(FORWARDED_BY_US) && !named.has(lower)) kept.push(name, value);
+    const known = asServersRead(lower);
+    if (!NOT_FORWARDED.has(known) && !known.startsWith(FORWARDED_BY_US) && !named.has(lower)) kept.push(name, value);
   });
   if (headers['transfer-encoding'] !== undefined) kept.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] !== undefined) kept.push('Content-Length', headers['content-length']);
@@ -53,13 +54,19 @@ export const forwardedHeaders = (request: IncomingMessage, { endpoint, target, r
   return kept;
 };
 
-/** The headers that the client gets, in pairs. */
+/** CGI and what followed it (WSGI, Rack, PHP) take X_Forwarded_For for X-Forwarded-For. */
+const asServersRead = (name: string): string => name.replaceAll('_', '-');
+
+/** The headers that the client gets, in pairs. Throws where the body was encoded on the way in a manner that nobody here reads. */
 export const answeredHeaders = (answer: IncomingMessage, { endpoint, target, requestId, upgrade }: Omit<RequestTerms, 'awaitsContinue' | 'clients'>): string[] => {
+  const coding = answer.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new Error('it is encoded (Transfer-Encoding)');
   const named = namedByConnection(answer.headers.connection);
   const kept: string[] = [];
   eachPair(answer.rawHeaders, (name, value) => {
     const lower = name.toLowerCase();
     if (NOT_ANSWERED.has(lower) || named.has(lower)) return;
+    if (lower === 'content-length' && answer.statusCode === 204) return; // it has no body, whatever it says (RFC 9110, 8.6)
     kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
   });
   if (upgrade) kept.push('Connection', 'Upgrade', 'Upgrade', 'websocket');

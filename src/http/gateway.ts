@@ -9,11 +9,11 @@ import type { Caller } from '../model/tenant.ts';
 import type { OpenEndpoint, Operations } from '../operations/operations.ts';
 import type { Clients } from './clients.ts';
 import { errorAnswer } from './error-table.ts';
-import { exchange, hasBody } from './gateway-exchange.ts';
+import { exchange } from './gateway-exchange.ts';
 import { GatewayAgent } from './gateway-agent.ts';
 import { readTarget, type EndpointTarget } from './gateway-target.ts';
 import { localName } from './local-names.ts';
-import { ClientGone } from './request-body.ts';
+import { ClientGone, hasBody } from './request-body.ts';
 import { requestIdFrom } from './request-id.ts';
 import { upgradeEndpoint } from './gateway-upgrade.ts';
 

@@ -41,7 +41,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** Requests with `Expect: 100-continue`: their clients hold the body back until it is asked for. */
 export const awaitsContinue = new WeakSet<IncomingMessage>();
 
-const hasBody = ({ headers }: IncomingMessage): boolean =>
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
 const checkEncoding = ({ headers }: IncomingMessage): void => {

@@ -31,6 +31,7 @@ for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`a hostil
     ['giant headers', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['endless headers', `HTTP/1.1 200 OK\r\n${'X: y\r\n'.repeat(20_000)}`],
     ['a change of protocol that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n'],
+    ['a body that was encoded on the way', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'],
     ['a status below 100', 'HTTP/1.1 099 What\r\nContent-Length: 0\r\n\r\n'],
   ] as const) {
     it(`is answered for with 502 where it says ${what}`, async () => {
@@ -40,6 +41,12 @@ for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`a hostil
       await eventually(() => under.operations.opened === 0, 'the way is closed');
     });
   }
+
+  it('that gives a 204 a length gives its client one without', async () => {
+    await under.serveBytes(saying('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nX-Own: 1\r\n\r\n'));
+    const { status, headers, text } = await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`);
+    expect([status, headers['x-own'], headers['content-length'], text]).to.deep.equal([204, '1', undefined, '']);
+  });
 
   it('that ends the connection without a word is answered for with 502', async () => {
     await under.serveBytes((socket) => socket.once('data', () => socket.destroy()));

@@ -49,6 +49,14 @@ for (const [connection, dial] of Object.entries(CONNECTIONS)) describe(`the gate
     expect(JSON.stringify(seen)).to.not.contain(under.key);
   });
 
+  it('keeps headers to itself that servers take for those of a proxy', async () => {
+    await under.serve((request, response) => response.end(JSON.stringify(request.headers)));
+    const response = await ask(under, '/', { headers: { X_Forwarded_For: '6.6.6.6', 'X-Forwarded_Proto': 'https', X_Real_IP: '6.6.6.6', Service_Api_Key: 'x', X_Own: '1' } });
+    const seen = JSON.parse(await textOf(response)) as Record<string, string>;
+    expect(seen).to.include({ 'x-forwarded-for': '127.0.0.1', 'x_own': '1' });
+    expect(seen).to.not.have.any.keys('x_forwarded_for', 'x-forwarded_proto', 'x_real_ip', 'service_api_key');
+  });
+
   it('keeps what would hold for its whole origin from the client, and gives pages an origin of their own', async () => {
     await under.serve((_request, response) => response.writeHead(200, {
       'Set-Cookie': 'a=b', 'Clear-Site-Data': '"*"', 'Alt-Svc': 'h3=":443"', 'Strict-Transport-Security': 'max-age=1', 'Service-Worker-Allowed': '/',
