@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../contracts/clock.ts';
 import type { RateLimits } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import { invalidArgument, type Refusal } from '../model/refusals.ts';
+import { invalidArgument, Refusal } from '../model/refusals.ts';
 import { AnswerBudget } from '../operations/answer-budget.ts';
 import type { Operations } from '../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
@@ -17,9 +17,9 @@ import { isUnhurried, type Gateway } from './gateway.ts';
 import { InFlightGate } from './in-flight-gate.ts';
 import { createListener, MAX_HEADER_BYTES, readyEvent, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
 import { Overload, type TurnLimits } from './overload.ts';
-import { prepared, turnAway } from './prepared-answer.ts';
+import { cutShort, prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
-import { awaitsContinue } from './request-body.ts';
+import { awaitsContinue, hasBody } from './request-body.ts';
 import { takeTarget } from './request-target.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
@@ -74,8 +74,8 @@ export interface HttpServer {
   /** From now on each answer ends its connection, so that clients go elsewhere; all else is as before. */
   leave(): void;
   /**
-   * Takes no more, lets what is in flight finish for `graceMs`, then cuts it, upgraded connections too. Operations that
-   * were cut are aborted and waited for, 2 s at most.
+   * Takes no more, lets what is in flight finish for `graceMs`, then answers it with 503, or cuts it where its answer has
+   * begun, upgraded connections too. Operations that were cut are aborted and waited for, 2 s at most.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -115,6 +115,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     onRequest(request, response);
   });
   server.on('checkExpectation', onRequest);
+  server.on('connect', (_request, socket: Duplex) => endWithError(socket, errorAnswer(new Refusal('METHOD_NOT_ALLOWED', 'CONNECT is not possible here'), '')));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(error, socket, inFlight));
   if (deps.upgrade) server.on('upgrade', handOver({ server, inFlight, ready: readyEvent(deps.tls), upgrade: deps.upgrade }));
 
@@ -160,6 +161,11 @@ class InFlight {
     if (this.#running.size === 0) this.#whenIdle?.();
   }
 
+  /** Answers what has no answer yet: its operation is aborted, and may have taken effect or not. */
+  cutShort(): void {
+    for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
+  }
+
   of(socket: Duplex): Exchange | undefined {
     return this.#bySocket.get(socket);
   }
@@ -187,7 +193,8 @@ type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
 interface HandOver { readonly server: Server; readonly inFlight: InFlight; readonly ready: string; readonly upgrade: Upgrade }
 
 const handOver = ({ server, inFlight, ready, upgrade }: HandOver): Upgrade => (request, socket, head) => {
-  if (request.headers.upgrade?.toLowerCase() !== 'websocket' || !takeTarget(request)) {
+  // A WebSocket begins with a GET without a body (RFC 6455, 4.1).
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket' || request.method !== 'GET' || hasBody(request) || !takeTarget(request)) {
     restoreRequest(request, socket, head);
     server.emit(ready, socket);
     return;
@@ -216,14 +223,18 @@ const stopServing = async (server: Server, inFlight: InFlight, graceMs: number):
   const closed = new Promise<void>((resolve) => { server.close(() => resolve()); });
   inFlight.closeAfterAnswers();
   server.closeIdleConnections();
-  const cut = setTimeout(() => {
-    server.closeAllConnections();
+  let cut = setTimeout(() => {
+    inFlight.cutShort();
     for (const socket of inFlight.upgraded) socket.destroy();
+    cut = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
   }, graceMs);
   await closed;
   clearTimeout(cut);
   await inFlight.idle(ABORT_GRACE_MS);
 };
+
+/** For clients to take the last answers. */
+const LAST_ANSWER_MS = 200;
 
 /** For operations to notice that their client was cut off. */
 const ABORT_GRACE_MS = 2_000;

@@ -5,6 +5,7 @@ import { inRequest } from '../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../model/refusals.ts';
 import type { Context } from './context.ts';
 import { errorAnswer } from './error-table.ts';
+import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone } from './request-body.ts';
 import { requestIdFrom } from './request-id.ts';
 
@@ -23,6 +24,12 @@ export const errors = (log: Log) => async (context: Context, next: Next): Promis
   try {
     await next();
   } catch (error) {
+    if (wasCutShort(context.res)) {
+      log.debug({ requestId: context.state.requestId, route: context.state.route, error }, 'cut short, since the daemon stops');
+      context.state.errorCode = 'UNAVAILABLE';
+      context.respond = false;
+      return;
+    }
     if (error instanceof ClientGone || context.res.destroyed) {
       log.debug({ requestId: context.state.requestId, route: context.state.route, error }, 'client gone');
       leaveUnanswered(context);

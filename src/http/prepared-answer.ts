@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { unavailable } from '../model/refusals.ts';
 import { errorAnswer } from './error-table.ts';
 import { requestIdFrom } from './request-id.ts';
 
@@ -15,3 +16,20 @@ export const turnAway = (request: IncomingMessage, response: ServerResponse, { s
   response.writeHead(status, [...headers, 'X-Request-Id', requestIdFrom(request.headers['x-request-id'])]);
   response.end(request.method === 'HEAD' ? undefined : text);
 };
+
+const cut = new WeakSet<ServerResponse>();
+
+/** Ends an exchange in the daemon's own name, since it stops: with 503 where no answer has begun. Its connection ends with it. */
+export const cutShort = (request: IncomingMessage, response: ServerResponse): void => {
+  cut.add(response);
+  if (response.headersSent) return void response.destroy();
+  response.shouldKeepAlive = false;
+  const { status, headers, text } = STOPPED;
+  const id = response.getHeader('X-Request-Id') ?? requestIdFrom(request.headers['x-request-id']);
+  response.writeHead(status, [...headers, 'X-Request-Id', String(id)]);
+  response.end(request.method === 'HEAD' ? undefined : text);
+};
+
+export const wasCutShort = (response: ServerResponse): boolean => cut.has(response);
+
+const STOPPED = prepared(unavailable('the daemon stops; it is not known whether this took effect: look before you repeat it'));

@@ -14,6 +14,7 @@ import { localName } from './local-names.ts';
 import { LONG_BYTES, LongAnswer } from './long-answer.ts';
 import { PlainText } from './plain-text.ts';
 import { readQuery } from './query.ts';
+import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
@@ -251,7 +252,7 @@ const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSigna
   const forgetKey = followKey?.(() => { controller.abort(invalidApiKey()); });
   res.once('close', () => {
     forgetKey?.();
-    if (!res.writableFinished) gone();
+    if (!res.writableFinished || wasCutShort(res)) gone();
   });
   return controller.signal;
 };

@@ -71,13 +71,15 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('cuts what does not finish in time, and aborts it', async () => {
+  it('answers what does not finish in time with 503, and aborts it, and does not call that the client\'s fault', async () => {
     const { server, answer, signal } = await busyServer();
-    const failed = rejection(answer);
     await server.stop(50);
-    expect(await failed).to.have.property('code', 'ECONNRESET');
+    const { status, headers, json } = await answer;
+    expect([status, json.errorCode, headers['retry-after'], headers['connection']]).to.deep.equal([503, 'UNAVAILABLE', '1', 'close']);
+    expect(headers['x-request-id']).to.equal(server.log.at(-1)?.fields['requestId']);
     expect(signal()?.aborted).to.equal(true);
     expect(server.log.at(-1)?.fields.path, 'its operation is over too').to.match(/exec$/);
+    expect(server.log.at(-1)?.fields).to.include({ status: 503, errorCode: 'UNAVAILABLE' });
   });
 
   it('answers 503 on a connection that was in use while it stops', async () => {
@@ -129,6 +131,34 @@ describe('the HTTP server', () => {
     expect(parseRaw(connection.received()).json.errorCode).to.equal('POOL_NOT_FOUND');
     connection.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect(await connection.closed()).to.contain('{"status":"ok"}');
+    await server.stop();
+  });
+
+  it('answers an upgrade by POST, or with a body, as if it had not been asked for', async () => {
+    const server = await aServer({ upgrade: (_request, socket) => void socket.destroy() });
+    const body = '{"poolName":"nope"}';
+    for (const [method, code] of [['POST', 'POOL_NOT_FOUND'], ['PUT', 'METHOD_NOT_ALLOWED']] as const) {
+      const text = `${method} /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const connection = await connectRaw(server.port);
+      connection.socket.write(text);
+      await once(connection.socket, 'data');
+      expect(parseRaw(connection.received()).json.errorCode).to.equal(code);
+      connection.socket.destroy();
+    }
+    const connection = await connectRaw(server.port);
+    connection.socket.write(upgrade('websocket', 'Content-Length: 4\r\n'));
+    connection.socket.write('body');
+    await once(connection.socket, 'data');
+    expect(parseRaw(connection.received()).status).to.equal(200);
+    connection.socket.destroy();
+    await server.stop();
+  });
+
+  it('answers CONNECT in JSON, and ends the connection', async () => {
+    const server = await aServer();
+    const answer = parseRaw(await exchangeRaw(server.port, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n'));
+    expect([answer.status, answer.json.errorCode, answer.headers['content-type'], answer.headers['connection']])
+      .to.deep.equal([405, 'METHOD_NOT_ALLOWED', 'application/json; charset=utf-8', 'close']);
     await server.stop();
   });
 
