@@ -107,6 +107,12 @@ describe('the verdict on a run', () => {
       const run = new MadeUpRun().pool('p').idle('a').at(50).call(claim, EXHAUSTED).call(claim, { status: 201, id: 'a', shows: 'Running' }).at(100).claimed('a');
       expect(promisesBroken(run)).not.to.include('no false refusal');
     });
+    it('lets one that waited, and was answered 503, keep its place for a while', () => {
+      const run = (later: number): MadeUpRun => new MadeUpRun().pool('p').idle('a').at(50).call({ ...claim, waitSeconds: 3 }, { status: 503, errorCode: 'UNAVAILABLE' })
+        .at(50 + later).call(claim, EXHAUSTED).at(60 + later);
+      expect(promisesBroken(run(1_000))).to.deep.equal([]);
+      expect(promisesBroken(run(9_000))).to.deep.equal(['no false refusal']);
+    });
     it('does not take the idle instance of another pool, a starting one, or one of an unready node for idle', () => {
       expect(promisesBroken(new MadeUpRun().pool('p').pool('q').idle('a', 'q').at(50).call(claim, EXHAUSTED))).to.deep.equal([]);
       expect(promisesBroken(new MadeUpRun().pool('p').born('a').at(50).call(claim, EXHAUSTED))).to.deep.equal([]);

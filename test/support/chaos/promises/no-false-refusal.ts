@@ -42,9 +42,12 @@ const waitersDuring = ({ everyCall }: Case, call: Call): number => everyCall.fil
 
 const namespaceOf = ({ user }: Call): string | undefined => user.split('/')[0];
 
-/** One whose answer was lost may wait on, for as long as it was to. */
-const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number =>
-  (answer || asked.what !== 'claim' ? completed : Math.max(completed, invoked + (asked.waitSeconds ?? 0) * 1_000) + LINGERING_MS);
+/** One whose answer was lost may wait on, for as long as it was to; one that was not served for a fault can't have said that it leaves. */
+const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
+  if (asked.what !== 'claim') return completed;
+  if (!answer) return Math.max(completed, invoked + (asked.waitSeconds ?? 0) * 1_000) + LINGERING_MS;
+  return answer.status === 503 ? completed + LINGERING_MS : completed;
+};
 
-/** A replica that waits, and dies, keeps its place in line for so long. */
+/** A replica that waits, and dies or does not reach Redis, keeps its place in line for so long. */
 const LINGERING_MS = 4_000;
