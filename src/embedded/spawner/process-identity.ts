@@ -41,6 +41,9 @@ export const isAlive = (identity: ProcessIdentity): boolean => {
   return stat !== undefined && stat.startTime === identity.startTime && stat.state !== 'Z' && stat.state !== 'X';
 };
 
+/** That very process is dead, or on its way out: nothing new begins in the namespace whose init it is. */
+export const isEnding = (identity: ProcessIdentity): boolean => !isAlive(identity) || readProcessStat(identity.pid)?.exiting !== false;
+
 /** The children of `parent`. Reads all of /proc: for a restart, not for each launch. */
 export const childrenOf = (parent: number): readonly ProcessStat[] =>
   readdirSync('/proc').flatMap((name) => {

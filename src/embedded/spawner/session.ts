@@ -4,6 +4,7 @@ import { NothingThere, type Forwarders } from './forwarders.ts';
 import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
 import type { Instances } from './instances.ts';
 import type { Joiners } from './joiners.ts';
+import { isEnding } from './process-identity.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
@@ -134,7 +135,7 @@ export class Session {
       output: (kind: FrameKind, bytes: Buffer) => this.#output(kind, channel, bytes),
       exited: (outcome: ExecutionOutcome) => {
         this.#executions.delete(channel);
-        const gone = outcome.exitCode === COULD_NOT_JOIN && !this.#deps.instances.placeOf(id);
+        const gone = outcome.exitCode === COULD_NOT_JOIN && (!this.#deps.instances.placeOf(id) || isEnding(place.init));
         if (gone) this.#refuse(channel, true, 'the sandbox ended');
         else this.send({ type: 'exited', channel, ...outcome });
       },
