@@ -77,16 +77,14 @@ export class SandboxFiles {
     return await this.describe(await this.#run(PACK, [folder], { seconds: ARCHIVE_SECONDS }));
   }
 
-  /** The file, piece by piece. Throws at its end where it is not what `describe` told. */
-  async *read({ path, sha256 }: RemoteFile): AsyncGenerator<Buffer, void, undefined> {
+  /** The file, piece by piece, and no more of it than `describe` told. Throws at its end where it is not what that told. */
+  async *read({ path, size, sha256 }: RemoteFile): AsyncGenerator<Buffer, void, undefined> {
     const hash = createHash('sha256');
-    for (let place = 0; ; place += 1) {
-      const piece = Buffer.from(await this.#run(READ, [path, String(place)]), 'base64');
-      if (piece.length > 0) {
-        hash.update(piece);
-        yield piece;
-      }
-      if (piece.length < PIECE_BYTES) break;
+    for (let place = 0, left = size; left > 0; place += 1) {
+      const piece = Buffer.from(await this.#run(READ, [path, String(place)]), 'base64').subarray(0, left);
+      hash.update(piece);
+      yield piece;
+      left = piece.length < PIECE_BYTES ? 0 : left - piece.length;
     }
     if (hash.digest('hex') !== sha256) throw new CliFailure(`${path} changed while it was copied`, ['nothing was written; try again']);
   }
