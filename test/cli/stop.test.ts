@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readDaemonNote } from '../../src/daemon-note.ts';
+import { skipBecause } from '../support/skip-because.ts';
 import { cliHere } from './cli-support.ts';
 
 const NOTE = fileURLToPath(new URL('../../src/daemon-note.ts', import.meta.url));
@@ -47,6 +48,16 @@ describe('sandpool stop', function () {
   it('has nothing to do where no daemon runs', async () => {
     const end = await cliHere(['stop', '--data-dir', dataDir]);
     expect(end).to.deep.equal({ code: 0, stdout: `no daemon runs on ${dataDir}\n`, stderr: '' });
+  });
+
+  it('says in a line that the folder is another user\'s, before anything is stopped', async function () {
+    if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
+    await start();
+    chownSync(dataDir, 65_534, 65_534);
+    const end = await cliHere(['stop', '--all', '--data-dir', dataDir]);
+    expect(end.stderr).to.equal(`sandpool: ${dataDir} belongs to another user (uid 65534)\n  end its sandboxes as that user; nothing was stopped\n`);
+    expect([end.code, end.stdout]).to.deep.equal([1, '']);
+    expect(readDaemonNote(dataDir), 'it runs').to.not.equal(undefined);
   });
 
   it('never signals another process that has the daemon’s pid now', async () => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { statSync } from 'node:fs';
 import type { NamedTexts } from '../../config/environment.ts';
 import { type DaemonNote, isRunning, readDaemonNote } from '../../daemon-note.ts';
 import { dataDirOf } from '../connection.ts';
@@ -29,6 +30,7 @@ export const stopLeaf = (action: Action): Command =>
     .option('--config <file>', 'the daemon’s file of settings [SANDPOOL_CONFIG]')
     .action(action(1, async (context, _operands, options: StopOptions) => {
       const dataDir = await dataDirOf(options, context.env);
+      if (options.all) requireOwn(dataDir);
       const daemon = readDaemonNote(dataDir);
       if (daemon) {
         await endDaemon(daemon);
@@ -39,6 +41,13 @@ export const stopLeaf = (action: Action): Command =>
       if (options.all) await endInstances(context, { dataDir, ...(options.config === undefined ? {} : { config: options.config }) });
       return 0;
     }));
+
+/** Records and processes of sandboxes are their owner's: root, too, would leave them in disorder. */
+const requireOwn = (dataDir: string): void => {
+  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
+  if (owner === undefined || owner === process.getuid?.()) return;
+  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, ['end its sandboxes as that user; nothing was stopped']);
+};
 
 const endDaemon = async (daemon: DaemonNote): Promise<void> => {
   try {
