@@ -1,6 +1,8 @@
 import { NoPlace, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
+import { FairSlots } from '../lib/fair-slots.ts';
 import { podNameOf } from '../model/identifiers.ts';
 import type { Birth, InstanceRecord } from '../model/sandbox.ts';
+import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from './api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
@@ -8,7 +10,6 @@ import type { InstanceMirror } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
 import { GROUP } from './resource.ts';
 import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
-import { Turns } from './turns.ts';
 
 export interface BirthsDeps {
   readonly api: Pick<ApiClient, 'create' | 'get'>;
@@ -20,17 +21,24 @@ export interface BirthsDeps {
 
 /** Instances made at once: as many as the lane has connections, so that no Pod waits behind the records of others. */
 const MOST_AT_ONCE = 16;
+/** So that a namespace whose API calls hang, as with a webhook that is down, leaves room for others. */
+const MOST_AT_ONCE_OF_TENANT = 14;
+/** Births that wait for their turn, of all tenants and of one. */
 const MOST_WAITING = 4_096;
+const MOST_WAITING_OF_TENANT = 1_024;
 /** Less than after which a launch is asked for once more. */
 const PATIENCE_MS = 10_000;
 
 /**
  * Makes instances: the record, and the Pod that it owns as soon as the record is there. So a process that dies leaves few
- * records without a Pod. Each may be there already, from an earlier attempt.
+ * records without a Pod. Each may be there already, from an earlier attempt. Owners of pools are served in turn: however many
+ * one asks for, each other's next instance waits for one of them.
  */
 export class Births {
   readonly #deps: BirthsDeps;
-  readonly #turns = new Turns(MOST_AT_ONCE, MOST_WAITING);
+  readonly #turns = new FairSlots({
+    most: () => MOST_AT_ONCE, mostOfTenant: () => MOST_AT_ONCE_OF_TENANT, mostWaiting: MOST_WAITING, mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
 
   constructor(deps: BirthsDeps) { this.#deps = deps; }
 
@@ -38,15 +46,32 @@ export class Births {
   async bear(birth: Birth, may: () => void): Promise<InstanceRecord> {
     try {
       await this.#deps.calm();
-      await this.#turns.take(PATIENCE_MS);
+      const release = await this.#turn(birth.record.poolOwner);
       try {
         return await this.#make(birth, may);
       } finally {
-        this.#turns.done();
+        release();
       }
     } catch (error) {
       throw await this.#refusalOf(error, birth.record.poolOwner.namespace);
     }
+  }
+
+  /** Answers what gives the turn back. Rejects with NotSent where none came in time, or too many wait. */
+  async #turn(owner: Tenant): Promise<() => void> {
+    return await new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        takeBack?.();
+        reject(new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`));
+      }, PATIENCE_MS);
+      const takeBack = this.#turns.request(tenantKey(owner), (release) => {
+        clearTimeout(timer);
+        resolve(release);
+      });
+      if (takeBack) return;
+      clearTimeout(timer);
+      reject(new NotSent('too many instances wait to be made'));
+    });
   }
 
   async #make(birth: Birth, may: () => void): Promise<InstanceRecord> {

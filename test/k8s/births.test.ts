@@ -4,7 +4,8 @@ import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
 import { Births } from '../../src/k8s/births.ts';
 import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe('births of Pods', () => {
@@ -51,6 +52,43 @@ describe('births of Pods', () => {
     expect(left.most).to.be.at.most(16);
   });
 
+  it('of one tenant\'s 20 pools hold up no other tenant\'s: theirs come in their turn', async () => {
+    const asked: string[] = [];
+    const waiting: (() => void)[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      await new Promise<void>((resolve) => {
+        if (path.endsWith('/sandboxes')) asked.push(path.includes('/beta/') ? 'bob' : 'alice');
+        waiting.push(resolve);
+      });
+      return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid', resourceVersion: '1' } };
+    };
+    const births = new Births({
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) }, calm: async () => undefined,
+      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+    const bear = (owner: Tenant, pool: string): Promise<unknown> => {
+      const order = anOrder(aDefinition({ image: 'busybox' }), v7());
+      return births.bear({ ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } }, () => undefined);
+    };
+    const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
+
+    const all = Array.from({ length: 20 * 32 }, (_, n) => bear(ALICE, `alice-${n % 20}`));
+    await turn();
+    for (let n = 0; n < 8; n++) all.push(bear(BOB, 'bob-1'));
+    await turn();
+    // Two connections are Bob's at once, though none of Alice's is answered.
+    expect(asked).to.deep.equal([...Array.from({ length: 14 }, () => 'alice'), 'bob', 'bob']);
+
+    for (let turns = 0; waiting.length > 0 && turns < 10_000; turns++) {
+      waiting.shift()?.();
+      await turn();
+    }
+    await Promise.all(all);
+    const last = asked.lastIndexOf('bob');
+    expect(asked.slice(0, last).filter((one) => one === 'alice').length, 'of Alice\'s before Bob\'s last').to.be.at.most(14 + 8);
+  });
+
   it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
     const asked: string[] = [];
     let calls = 0;
@@ -72,3 +110,5 @@ describe('births of Pods', () => {
     expect(asked).to.deep.equal(['sandboxes', 'pods']);
   });
 });
+
+const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
