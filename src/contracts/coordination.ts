@@ -4,6 +4,7 @@ import type { QuotaAmounts, QuotaResource } from '../model/quota.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { End } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
+import type { Tokens } from './tokens.ts';
 
 export interface QuotaEntry {
   readonly name: string;
@@ -232,15 +233,6 @@ export interface Requests {
    * of the instance that was admitted to be claimed under it. May be repeated.
    */
   giveUpRequest(mark: RequestMark, owner: RequestOwner): Promise<void>;
-}
-
-export interface Tokens {
-  /** A one-time token of at least 128 random bits that stands for `value` until it is redeemed or `ttlMs` has passed. */
-  issueToken(value: string, ttlMs: number): Promise<string>;
-  /** Returns what `redeemToken` would, and leaves the token as it is. */
-  peekToken(token: string): Promise<string | undefined>;
-  /** The value, once; undefined for a token that is unknown, used or too old. */
-  redeemToken(token: string): Promise<string | undefined>;
 }
 
 export type Expiry = { readonly expired: true } | { readonly expired: false; readonly activeAt: number };

@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
 import type { Claims, Coordination, DemandWord, DemandWords, EventLog, Lease, Revocations } from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { ActivityMarks } from './activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../model/event-ring.ts';
 import { RateWindows } from '../model/rate-windows.ts';
-import { unavailable } from '../model/refusals.ts';
 import { SHARDS } from '../model/shards.ts';
+import { TokenDrawer } from './token-drawer.ts';
 import { inProcessQuotas, Usages } from './usages.ts';
 import { WaitingOrder } from './waiting-order.ts';
 
@@ -30,7 +29,7 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
     // There is nobody else.
     askReplica: async () => undefined,
     answerReplicas: () => () => undefined,
-    issueToken: async (value, ttlMs) => tokens.issue(value, ttlMs),
+    issueToken: async (...call) => tokens.issue(...call),
     peekToken: async (token) => tokens.peek(token),
     redeemToken: async (token) => tokens.redeem(token),
     openRequest: (mark) => answers.open(mark),
@@ -55,9 +54,6 @@ export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replic
     describe: () => ({ problems: [], warnings: [] }),
   };
 };
-
-/** Tokens that wait to be redeemed at one time. */
-export const MAX_TOKENS = 10_000;
 
 const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
@@ -117,37 +113,3 @@ const inProcessChannel = <T>() => {
     },
   };
 };
-
-class TokenDrawer {
-  readonly #clock: Clock;
-  readonly #tokens = new Map<string, { readonly value: string; readonly expiresAt: number }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Refuses with `unavailable` where so many are waiting that one more would not fit. */
-  issue(value: string, ttlMs: number): string {
-    if (this.#tokens.size >= MAX_TOKENS) this.#sweep();
-    if (this.#tokens.size >= MAX_TOKENS) throw unavailable('too many tokens are waiting to be used; try again shortly', 5);
-    const token = randomBytes(32).toString('base64url');
-    this.#tokens.set(token, { value, expiresAt: this.#clock.now() + ttlMs });
-    return token;
-  }
-
-  peek(token: string): string | undefined {
-    const found = this.#tokens.get(token);
-    return found && found.expiresAt > this.#clock.now() ? found.value : undefined;
-  }
-
-  redeem(token: string): string | undefined {
-    const value = this.peek(token);
-    this.#tokens.delete(token);
-    return value;
-  }
-
-  #sweep(): void {
-    const now = this.#clock.now();
-    for (const [token, { expiresAt }] of this.#tokens) if (expiresAt <= now) this.#tokens.delete(token);
-  }
-}

@@ -162,6 +162,11 @@ export const containerNotRunning = (container: string): Refusal =>
 export const tooManyTerminals = (limit: number): Refusal =>
   new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
 
+export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal('RATE_LIMITED', `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`, { retryAfter: 5 });
+
+export const tokensAllTaken = (): Refusal => unavailable('too many tokens are waiting to be used; try again shortly', 5);
+
 export const tooManyCommands = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
   new Refusal('TOO_MANY_COMMANDS', `${who} ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
 

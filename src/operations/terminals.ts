@@ -25,10 +25,10 @@ const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
 const WATCH_MS = 3_600_000;
 
-/** Issues a single-use token of 30 seconds for a terminal (operation `POST /sandboxes/{sandboxId}/exec-token`). */
+/** Issues a single-use token of 30 seconds for a terminal (operation `POST /sandboxes/{sandboxId}/exec-token`). At most 64 wait of a sandbox, 512 of a tenant. */
 export const createExecToken = (deps: TerminalDeps): Operations['createExecToken'] => async (caller, sandboxId) => {
   await runningSandbox(deps.supervisor, caller, sandboxId);
-  return await deps.coordination.issueToken(`${sandboxId} ${caller.keyId}`, TOKEN_LIFETIME_MS);
+  return await deps.coordination.issueToken(`${sandboxId} ${caller.keyId}`, TOKEN_LIFETIME_MS, { sandbox: sandboxId, tenant: caller });
 };
 
 /**

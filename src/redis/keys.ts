@@ -34,9 +34,10 @@ export const keysOf = (prefix: string) => {
     /** Sorted set: replicas that carry something out in the sandbox, by until when that holds. */
     working: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:working:${id}`,
     ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
-    /** Hash and sorted set of tokens that wait, by moment. */
-    tokens: `${prefix}:{tokens}:values`,
+    /** Of tokens that wait, by their SHA-256: hash, sorted set by moment; hash of how many a sandbox and a tenant has. */
+    tokens: `${prefix}:{tokens}:waiting`,
     tokenTimes: `${prefix}:{tokens}:times`,
+    tokenCounts: `${prefix}:{tokens}:counts`,
     /** Text: how many there were in the window. */
     rate: (name: string): string => `${prefix}:rate:${name}`,
     /** Sorted set of live replicas, by their last heartbeat. */

@@ -1,25 +1,32 @@
-import { randomBytes } from 'node:crypto';
-import type { Tokens } from '../contracts/coordination.ts';
-import { unavailable } from '../model/refusals.ts';
+import { createHash, randomBytes } from 'node:crypto';
+import { MAX_TOKENS, MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, type Tokens } from '../contracts/tokens.ts';
+import { tokensAllTaken, tooManyTokens } from '../model/refusals.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN } from './scripts/tokens.ts';
 
 export const TOKEN_SCRIPTS = [ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN] as const;
 
-/** Tokens that wait to be redeemed at one time. */
-export const MAX_TOKENS = 10_000;
+/** One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none. */
+export const redisTokens = ({ link, keys }: { readonly link: RedisLink; readonly keys: Keys }): Tokens => {
+  const names = [keys.tokens, keys.tokenTimes, keys.tokenCounts];
+  return {
+    issueToken: async (value, ttlMs, { sandbox, tenant }) => {
+      const token = randomBytes(32).toString('base64url');
+      const limits = [MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, MAX_TOKENS];
+      const holders = [`sandbox ${sandbox}`, `tenant ${tenantKey(tenant)}`];
+      const [answer] = await link.run(ISSUE_TOKEN, names, [hashOf(token), value, ttlMs, ...holders, ...limits]);
+      if (answer === 'sandbox') throw tooManyTokens('the sandbox has', MAX_TOKENS_OF_SANDBOX);
+      if (answer === 'tenant') throw tooManyTokens('you have', MAX_TOKENS_OF_TENANT);
+      if (answer !== 'ok') throw tokensAllTaken();
+      return token;
+    },
+    peekToken: async (token) => valueOf(await link.run(PEEK_TOKEN, names, [hashOf(token)])),
+    redeemToken: async (token) => valueOf(await link.run(REDEEM_TOKEN, names, [hashOf(token)])),
+  };
+};
 
-/** One-time tokens that every replica redeems. */
-export const redisTokens = ({ link, keys }: { readonly link: RedisLink; readonly keys: Keys }): Tokens => ({
-  issueToken: async (value, ttlMs) => {
-    const token = randomBytes(32).toString('base64url');
-    const [answer] = await link.run(ISSUE_TOKEN, [keys.tokens, keys.tokenTimes], [token, value, ttlMs, MAX_TOKENS]);
-    if (answer !== 'ok') throw unavailable('too many tokens are waiting to be used; try again shortly', 5);
-    return token;
-  },
-  peekToken: async (token) => valueOf(await link.run(PEEK_TOKEN, [keys.tokens, keys.tokenTimes], [token])),
-  redeemToken: async (token) => valueOf(await link.run(REDEEM_TOKEN, [keys.tokens, keys.tokenTimes], [token])),
-});
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64url');
 
 const valueOf = ([answer, value]: readonly unknown[]): string | undefined => (answer === 'ok' ? String(value) : undefined);

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import { MAX_KEPT_ANSWER, type Coordination, type DemandWord } from '../../src/contracts/coordination.ts';
+import type { TokenHolder } from '../../src/contracts/tokens.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
+import { Refusal } from '../../src/model/refusals.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/eventually.ts';
@@ -15,6 +17,8 @@ export interface CoordinationUnderTest {
 }
 
 const BOB = { ...ALICE, user: 'bob' };
+const holder = (n: number): TokenHolder => ({ sandbox: `sandbox-${n}`, tenant: ALICE });
+const HOLDER = holder(0);
 
 /** What every coordination promises. `make` gives an empty one. */
 export const coordinationSuite = (name: string, make: () => Promise<CoordinationUnderTest>): void => {
@@ -166,14 +170,14 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
     describe('tokens', () => {
       it('stands for its value once', async () => {
-        const token = await coordination.issueToken('sandbox-1', 30_000);
+        const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 
         expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
         expect(await coordination.redeemToken(token)).to.equal(undefined);
       });
 
       it('may be looked at before, which leaves it as it is', async () => {
-        const token = await coordination.issueToken('sandbox-1', 30_000);
+        const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 
         expect([await coordination.peekToken(token), await coordination.peekToken(token)]).to.deep.equal(['sandbox-1', 'sandbox-1']);
         expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
@@ -181,7 +185,7 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       });
 
       it('gives its value to one of many that redeem it at once', async () => {
-        const token = await coordination.issueToken('x', 30_000);
+        const token = await coordination.issueToken('x', 30_000, HOLDER);
 
         const values = await Promise.all(Array.from({ length: 16 }, () => coordination.redeemToken(token)));
 
@@ -189,8 +193,8 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       });
 
       it('is worth nothing once its time has passed', async () => {
-        const token = await coordination.issueToken('x', 30_000);
-        const other = await coordination.issueToken('y', 60_000);
+        const token = await coordination.issueToken('x', 30_000, HOLDER);
+        const other = await coordination.issueToken('y', 60_000, HOLDER);
 
         await under.advance(30_000);
 
@@ -207,10 +211,47 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       });
 
       it('is of at least 128 bits, fit for an URL, and never the same', async () => {
-        const tokens = await Promise.all(Array.from({ length: 500 }, () => coordination.issueToken('same', 30_000)));
+        const tokens = await Promise.all(Array.from({ length: 500 }, (_, n) => coordination.issueToken('same', 30_000, holder(n))));
 
         expect(new Set(tokens)).to.have.property('size', 500);
         for (const token of tokens) expect(token).to.match(/^[A-Za-z0-9_-]{22,256}$/);
+      });
+
+      const ask = (times: number, of: (n: number) => TokenHolder) =>
+        Promise.allSettled(Array.from({ length: times }, (_, n) => coordination.issueToken('x', 30_000, of(n))));
+      const good = (answers: readonly PromiseSettledResult<string>[]) => answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      const refused = (answers: readonly PromiseSettledResult<string>[]) => answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+
+      it('is one of 64 that may wait for a sandbox, and leaves another sandbox its own', async () => {
+        const answers = await ask(70, () => HOLDER);
+
+        expect(good(answers)).to.have.length(64);
+        expect(String(refused(answers)[0])).to.equal('Refusal: the sandbox has 64 tokens that wait to be used, which is the most; use one, or wait until they are too old');
+        expect(refused(answers)[0]).to.be.instanceOf(Refusal).with.property('code', 'RATE_LIMITED');
+        expect(refused(answers)[0]).to.have.nested.property('retryAfter', 5);
+        expect(await coordination.issueToken('x', 30_000, holder(1))).to.be.a('string');
+
+        const [first = ''] = good(answers);
+        await coordination.redeemToken(first);
+        await coordination.redeemToken(first); // is counted once
+        expect(good(await ask(2, () => HOLDER))).to.have.length(1);
+      });
+
+      it('is one of 512 that may wait for a tenant, so that a flood leaves another tenant its own', async () => {
+        const answers = await ask(600, holder);
+
+        expect(good(answers)).to.have.length(512);
+        expect(String(refused(answers)[0])).to.include('you have 512 tokens that wait to be used');
+        expect(good(await ask(5, (n) => ({ ...holder(n), tenant: BOB })))).to.have.length(5);
+      });
+
+      it('is not counted any more once it is too old, however many were', async () => {
+        await ask(512, holder);
+        await ask(64, () => ({ ...HOLDER, tenant: BOB }));
+        await under.advance(30_000);
+
+        expect(good(await ask(64, () => HOLDER))).to.have.length(64);
+        expect(good(await ask(512, (n) => holder(n + 64)))).to.have.length(512 - 64);
       });
     });
 

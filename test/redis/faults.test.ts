@@ -15,6 +15,7 @@ import { skipBecause } from '../support/skip-because.ts';
 const ID = '0190a000-0000-7000-8000-000000000001';
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 const OWNER = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+const HOLDER = { sandbox: ID, tenant: ALICE };
 const POOL = { uid: 'p1', owner: ALICE };
 const END = { reason: 'deleted', exitCode: null } as const;
 
@@ -44,7 +45,7 @@ describe('a Redis that fails', function () {
     reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
     coordination.joinWaiting(POOL), coordination.waiting(POOL), coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
     coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
-    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000), coordination.peekToken('x'), coordination.redeemToken('x'),
+    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000, HOLDER), coordination.peekToken('x'), coordination.redeemToken('x'),
     coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
   ];
 
@@ -162,11 +163,11 @@ describe('a Redis that fails', function () {
     const late = await aRedisCoordination(redis.settings, { replica: 'late', rebuildWaitMs: 0 });
     expect(late.coordination.describe().problems).to.deep.equal(['Redis does not answer']);
     expect(late.time()).to.equal(undefined);
-    expect(await rejection(late.coordination.issueToken('x', 1_000))).to.have.property('code', 'UNAVAILABLE');
+    expect(await rejection(late.coordination.issueToken('x', 1_000, HOLDER))).to.have.property('code', 'UNAVAILABLE');
 
     await redis.restart();
     await eventually(() => late.coordination.describe().problems.length === 0, 'it answers', 20_000);
-    expect(await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000))).to.equal('x');
+    expect(await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000, HOLDER))).to.equal('x');
     await late.stop();
   });
 });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { sqliteAnswerRows } from '../../../src/embedded/answer-rows.ts';
-import { inProcessCoordination, MAX_TOKENS } from '../../../src/embedded/coordination.ts';
+import { MAX_TOKENS } from '../../../src/contracts/tokens.ts';
+import { inProcessCoordination } from '../../../src/embedded/coordination.ts';
 import { KeptAnswers } from '../../../src/embedded/kept-answers.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
@@ -20,13 +21,13 @@ describe('in-process coordination', () => {
   it('refuses a token over the most that may wait, until some are used or too old', async () => {
     const clock = new TestClock();
     const coordination = aCoordination(clock);
-    const first = await coordination.issueToken('first', 60_000);
-    for (let n = 1; n < MAX_TOKENS; n++) await coordination.issueToken('x', 30_000);
+    const first = await coordination.issueToken('first', 60_000, holder(0));
+    for (let n = 1; n < MAX_TOKENS; n++) await coordination.issueToken('x', 30_000, holder(n));
 
-    expect(await rejection(coordination.issueToken('one more', 30_000))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await rejection(coordination.issueToken('one more', 30_000, holder(MAX_TOKENS)))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
     clock.advance(30_000);
 
-    expect(await coordination.issueToken('one more', 30_000)).to.be.a('string');
+    expect(await coordination.issueToken('one more', 30_000, holder(MAX_TOKENS))).to.be.a('string');
     expect(await coordination.redeemToken(first)).to.equal('first');
   });
 });
@@ -37,3 +38,6 @@ coordinationSuite('in the process, with its answers in SQLite', async () => {
   const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log: quietLog });
   return { coordination: inProcessCoordination(clock, answers), advance: async (ms) => { clock.advance(ms); }, close };
 });
+
+/** Far from the limits of a sandbox and of a tenant. */
+const holder = (n: number) => ({ sandbox: `sandbox-${n}`, tenant: { namespace: 'alpha', team: 'alpha', user: `user-${n % 100}` } });
