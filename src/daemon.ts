@@ -47,7 +47,7 @@ import { getSandbox } from './operations/get-sandbox.ts';
 import { grantPools } from './operations/grant-pools.ts';
 import { instanceTypes } from './operations/instance-types.ts';
 import { isReady } from './operations/is-ready.ts';
-import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
+import { deleteApiKey, deleteApiKeyByName, deleteApiKeysOf, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
 import { listAudit } from './operations/list-audit.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { listShards } from './operations/list-shards.ts';
@@ -210,6 +210,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, audit, life, re
     namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
+    creation: config.keys.creation,
   };
   const unsettled = new UnsettledRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
@@ -226,6 +227,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, audit, life, re
     listAllApiKeys: listAllApiKeys(keys),
     deleteApiKey: deleteApiKey(keys),
     deleteApiKeyByName: deleteApiKeyByName(keys),
+    deleteApiKeysOf: deleteApiKeysOf(keys),
     promoteApiKey: promoteApiKey(keys),
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
     claimSandbox: claimSandbox({ ...common, demand: envs.demand, metrics, unsettled, background }),

@@ -6,7 +6,7 @@ import { type CallOptions, type OperationAnswer, type OperationId, type Operatio
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeyPromotion, ApiKeyRequest, AuditPage, AuditQuery, ClaimRequest, ClusterList, CreatePoolRequest, Event, EventList,
+  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeysDeletion, Cascade, DeletedKeysQuery, ApiKeyPromotion, ApiKeyRequest, AuditPage, AuditQuery, ClaimRequest, ClusterList, CreatePoolRequest, Event, EventList,
   ExecRequest, ExecResult, FeatureGates, FollowedEvent, InstanceTypeList, IssuedApiKey, LogEvent, LogLevelReport, LogLevelRequest, LogsQuery, Page, PageRequest, Pool, PoolChange,
   PoolDeletion, PoolFilter, PoolSyncPreview, QuotaChange, QuotaList, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs, SandboxStatistics,
   Template, TemplateChange, TemplateDeletion, TemplateRequest, VolumeList,
@@ -203,13 +203,18 @@ export class SandpoolClient {
     return await this.#call('setLogLevel', { body: request }, options);
   }
 
-  async deleteApiKey(keyId: string, options?: CallOptions): Promise<ApiKeyDeletion> {
-    return await this.#call('deleteApiKey', { params: { keyId } }, options);
+  async deleteApiKey(keyId: string, query: Cascade = {}, options?: CallOptions): Promise<ApiKeyDeletion> {
+    return await this.#call('deleteApiKey', { params: { keyId }, query }, options);
   }
 
   /** `{namespace}/{shortName}` */
-  async deleteApiKeyByName(name: string, options?: CallOptions): Promise<ApiKeyDeletion> {
-    return await this.#call('deleteApiKeyByName', { params: { name } }, options);
+  async deleteApiKeyByName(name: string, query: Cascade = {}, options?: CallOptions): Promise<ApiKeyDeletion> {
+    return await this.#call('deleteApiKeyByName', { params: { name }, query }, options);
+  }
+
+  /** All keys of a user. */
+  async deleteApiKeysOf(query: DeletedKeysQuery, options?: CallOptions): Promise<ApiKeysDeletion> {
+    return await this.#call('deleteApiKeysOf', { query }, options);
   }
 
   /** The same; no worker cluster can be told of it yet, so that it is refused. */

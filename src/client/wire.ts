@@ -4,7 +4,7 @@ import type { OperationInput } from './operation-request.ts';
 /** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
 
 export type {
-  ActorReport, ActorTransition, ApiKey, ApiKeyDeletion, ApiKeyPromotion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
+  ActorReport, ActorTransition, ApiKey, ApiKeyDeletion, ApiKeyPromotion, ApiKeysDeletion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
   EnvCondition, EnvDeletion, EnvEditable, EnvEnvelope, Event, EventList, ExecResult, FeatureGates, InstanceType, InstanceTypeList, IssuedApiKey, LogLevelReport, MachineReport, MemberEnvelope, MemberList,
   NarrowEnv, ObservedMember, Pool, PoolDeletion, PoolSyncPreview, QueuesReport, Quota, QuotaList, ScalingDecision, ScalingDecisionList, SandboxDeletion, SandboxLogs, SandboxStatistics, ShardReport, Template, TemplateDeletion, Volume, VolumeList,
 } from './generated/api.ts';
@@ -32,6 +32,8 @@ export type QuotaChange = NonNullable<OperationInput<'setQuotasOf'>['body']>;
 export type SandboxFilter = NonNullable<OperationInput<'listSandboxes'>['query']>;
 export type EnvFilter = NonNullable<OperationInput<'listEnvs'>['query']>;
 export type PoolFilter = NonNullable<OperationInput<'listPools'>['query']>;
+export type Cascade = NonNullable<OperationInput<'deleteApiKey'>['query']>;
+export type DeletedKeysQuery = NonNullable<OperationInput<'deleteApiKeysOf'>['query']>;
 export type PageRequest = NonNullable<OperationInput<'listApiKeys'>['query']>;
 
 export type AuditQuery = NonNullable<OperationInput<'listAudit'>['query']>;

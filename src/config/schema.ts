@@ -134,6 +134,7 @@ export const ConfigSchema = z.strictObject({
   keys: z.strictObject({
     defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),
     maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
+    creation: choice(['everyone', 'admins'], 'Who may make API keys: everyone, so that tenants make further ones of their own, or admins alone.'),
   }).refine((group) => group.defaultLifetime <= group.maxLifetime, { path: ['defaultLifetime'], error: 'must not exceed keys.maxLifetime' }),
   history: z.strictObject({
     listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),

@@ -121,6 +121,12 @@ export class ApiKeyMirror {
     return this.#byName.get(`${namespace}/${shortName}`);
   }
 
+  /** Every key as the store has it, uncached. */
+  stored(): Promise<readonly ApiKeyRecord[]> { return this.#store.list(); }
+
+  /** Whether the store has the key now. */
+  async stands(keyId: string): Promise<boolean> { return await this.#store.get(keyId) !== undefined; }
+
   /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
   list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
     const list = this.#lists.get(tenant ? tenantKey(tenant) : '');

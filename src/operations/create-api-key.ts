@@ -5,7 +5,7 @@ import { RecordExists } from '../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { REQUEST_KEPT_MS } from '../model/request-mark.ts';
-import { idempotencyKeyReused, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
+import { adminRequired, idempotencyKeyReused, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../model/tenant.ts';
 import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
 import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './operations.ts';
@@ -19,6 +19,8 @@ export interface CreateApiKeyDeps {
   /** Where the request names no end. */
   readonly defaultLifetimeMs: number;
   readonly maxLifetimeMs: number;
+  /** Who may make keys. */
+  readonly creation: 'everyone' | 'admins';
   readonly coordination: Pick<Quotas, 'expectUse'>;
 }
 
@@ -38,6 +40,7 @@ const NAME_ATTEMPTS = 3;
 interface Wanted { readonly caller: Caller; readonly tenant: Tenant; readonly role: Role; readonly request: ApiKeyRequest }
 
 const issue = async (deps: CreateApiKeyDeps, { caller, tenant, role, request }: Wanted): Promise<IssuedApiKey> => {
+  if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
   const issuedAt = deps.clock.now();
   const maker = await deps.apiKeys.good(caller.keyId);
   if (!maker) throw invalidApiKey();
@@ -53,6 +56,11 @@ const issue = async (deps: CreateApiKeyDeps, { caller, tenant, role, request }: 
     const minted = mintApiKey(spec, deps.pepper, text);
     try {
       const record = await deps.apiKeys.create(minted.record);
+      // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two sees the other.
+      if (!await deps.apiKeys.stands(maker.keyId)) {
+        await deps.apiKeys.remove(record);
+        throw invalidApiKey();
+      }
       deps.coordination.expectUse(tenant);
       return { record, apiKey: minted.apiKey };
     } catch (error) {

@@ -33,10 +33,12 @@ export interface Operations extends DebugOperations {
   readonly createApiKeyForTenant: (caller: Caller, request: AdminApiKeyRequest) => Promise<IssuedApiKey>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
-  /** Durable, and the key worth nothing, when it resolves. */
-  readonly deleteApiKey: (caller: Caller, keyId: string) => Promise<void>;
-  /** The same for `/admin`; answers the key's id. */
-  readonly deleteApiKeyByName: (caller: Caller, name: ApiKeyName) => Promise<string>;
+  /** Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too. Answers how many those are. */
+  readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
+  /** The same for `/admin`. */
+  readonly deleteApiKeyByName: (caller: Caller, name: ApiKeyName, cascade: boolean) => Promise<{ readonly keyId: string; readonly revoked: number }>;
+  /** For `/admin`: all keys of a user, with `cascade` what they made too. Answers how many those are. */
+  readonly deleteApiKeysOf: (caller: Caller, of: { readonly team: string; readonly user: string; readonly cascade: boolean }) => Promise<number>;
   /** For `/admin`: has the key count on all worker clusters; answers its id. Refuses with ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE. */
   readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
   /** Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers the way to end it. */

@@ -240,6 +240,86 @@ describe('API keys over HTTP', () => {
     });
   });
 
+  describe('?cascade', () => {
+    interface Made { readonly key: string; readonly keyId: string; readonly name: string }
+    const made = async (by: string, body: object = {}, path = '/api-keys'): Promise<Made> => {
+      const { json, text } = await server.anyone.post(path, body, { key: by });
+      if (json.apiKey === undefined || json.keyId === undefined || json.name === undefined) throw new Error(text);
+      return { key: json.apiKey, keyId: json.keyId, name: json.name };
+    };
+    const isGood = async ({ key }: Made): Promise<boolean> => (await server.anyone.get('/sandboxes', { key })).status === 200;
+
+    it('takes what the key made, and what that made, and no other', async () => {
+      const first = await made(server.tenant.key!);
+      const children = [await made(first.key), await made(first.key)];
+      const grandchild = await made(children[0]!.key);
+      const sibling = await made(server.tenant.key!);
+      const answer = await server.tenant.delete(`/api-keys/${first.keyId}?cascade=true`);
+      expect([answer.status, answer.json]).to.deep.equal([200, { keyId: first.keyId, status: 'deleted', revoked: 4 }]);
+      expect(await Promise.all([first, ...children, grandchild, sibling].map(isGood))).to.deep.equal([false, false, false, false, true]);
+    });
+
+    it('is not meant where it is not said: what a key made stays', async () => {
+      for (const query of ['', '?cascade=false']) {
+        const first = await made(server.tenant.key!);
+        const child = await made(first.key);
+        expect((await server.tenant.delete(`/api-keys/${first.keyId}${query}`)).json).to.deep.equal({ keyId: first.keyId, status: 'deleted' });
+        expect(await isGood(child)).to.equal(true);
+      }
+      expect((await server.tenant.delete('/api-keys/AAAAAAAAAAAAAAAA?cascade=maybe')).json.errorCode).to.equal('INVALID_ARGUMENT');
+    });
+
+    for (const spelled of [(name: string) => name, (name: string) => name.replace('/', '%2F')]) {
+      it(`takes keys of others that an admin's key made, for an admin: /admin/api-keys/${spelled('team/name')}`, async () => {
+        const ops = await made(server.admin.key!, { role: 'admin', team: 'ops', user: 'ann' }, '/admin/api-keys');
+        const theirs = await made(ops.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
+        const answer = await server.admin.delete(`/admin/api-keys/${spelled(ops.name)}?cascade`);
+        expect([answer.status, answer.json]).to.deep.equal([200, { keyId: ops.keyId, status: 'deleted', revoked: 2 }]);
+        expect([await isGood(ops), await isGood(theirs)]).to.deep.equal([false, false]);
+      });
+    }
+
+    it("is an admin's for a key with the admin role, also of one's own user", async () => {
+      const admins = await made(server.admin.key!, { role: 'admin', team: 'blue', user: 'ada' }, '/admin/api-keys');
+      const theirs = await made(admins.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
+      const answer = await server.tenant.delete(`/api-keys/${admins.keyId}?cascade=true`);
+      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+      expect([await isGood(admins), await isGood(theirs)]).to.deep.equal([true, true]);
+    });
+
+    it('takes all keys of a user, and with it what they made', async () => {
+      const keys = [await made(server.stranger.key!), await made(server.stranger.key!)];
+      const answer = await server.admin.delete('/admin/api-keys?team=red&user=eve');
+      expect([answer.status, answer.json]).to.deep.equal([200, { team: 'red', user: 'eve', status: 'deleted', revoked: 3 }]);
+      expect([...await Promise.all(keys.map(isGood)), (await server.stranger.get('/sandboxes')).status]).to.deep.equal([false, false, 401]);
+      expect((await server.admin.delete('/admin/api-keys?team=red&user=eve')).json).to.include({ revoked: 0 });
+      expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
+      const admins = await made(server.admin.key!, { role: 'admin', team: 'red', user: 'eve' }, '/admin/api-keys');
+      const theirs = await made(admins.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
+      expect((await server.admin.delete('/admin/api-keys?team=red&user=eve&cascade')).json).to.include({ revoked: 2 });
+      expect(await isGood(theirs)).to.equal(false);
+    });
+
+    it('of a user is an admin\'s, who names both team and user', async () => {
+      expect((await server.tenant.delete('/admin/api-keys?team=blue&user=ada')).json.errorCode).to.equal('ADMIN_REQUIRED');
+      expect((await server.admin.delete('/admin/api-keys?team=blue')).json.detail).to.deep.equal({ field: 'user' });
+      expect((await server.admin.delete('/admin/api-keys')).json.detail).to.deep.equal({ field: 'team' });
+    });
+  });
+
+  describe('where admins alone make keys', () => {
+    it('a tenant is refused, and lists and revokes as ever', async () => {
+      const { json } = await server.tenant.post('/api-keys', {});
+      server.operations.closeKeys();
+      const answer = await server.tenant.post('/api-keys', {});
+      expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+      expect((await server.admin.post('/api-keys', {})).status).to.equal(201);
+      expect((await server.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' })).status).to.equal(201);
+      expect((await server.tenant.get('/api-keys')).status).to.equal(200);
+      expect((await server.tenant.delete(`/api-keys/${json.keyId}`)).status).to.equal(200);
+    });
+  });
+
   describe('the keys of all tenants', () => {
     it('are listed for admins alone', async () => {
       const { json } = await server.stranger.post('/api-keys', {});

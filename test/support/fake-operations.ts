@@ -23,7 +23,7 @@ import { authentication } from '../../src/operations/authenticate.ts';
 import { catalogue } from '../../src/operations/catalogue.ts';
 import { createTemplate, deleteTemplate, updateTemplate } from '../../src/operations/change-templates.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
-import { deleteApiKey, deleteApiKeyByName, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
+import { deleteApiKey, deleteApiKeyByName, deleteApiKeysOf, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
 import { listAudit } from '../../src/operations/list-audit.ts';
 import { logLevels } from '../../src/operations/log-levels.ts';
 import { promoteApiKey } from '../../src/operations/promote-api-key.ts';
@@ -77,7 +77,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly #keyDeps = {
     quotaLimits: new QuotaLimits({ quotas: this.quotas, clock: this.#readClock, defaults: { sandboxes: 1_000, pools: 50, replicas: 2_000 } }),
     apiKeys: this.#mirror, pepper: this.#pepper, clock: this.clock,
-    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, coordination: this.requests,
+    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, creation: 'everyone' as 'everyone' | 'admins', coordination: this.requests,
   };
   #serial = 0;
 
@@ -92,6 +92,8 @@ export class FakeOperations extends FakeDebug implements Operations {
   }
 
   readonly #authentication = authentication(this.#keyDeps);
+  /** From now on only admins make keys. */
+  closeKeys(): void { this.#keyDeps.creation = 'admins'; }
   readonly authenticate = this.#authentication.authenticate;
   readonly authenticateAfresh = this.#authentication.authenticateAfresh;
   readonly createApiKey = createApiKey(this.#keyDeps);
@@ -100,6 +102,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly listAllApiKeys = listAllApiKeys(this.#keyDeps);
   readonly deleteApiKey = deleteApiKey(this.#keyDeps);
   readonly deleteApiKeyByName = deleteApiKeyByName(this.#keyDeps);
+  readonly deleteApiKeysOf = deleteApiKeysOf(this.#keyDeps);
   readonly promoteApiKey = promoteApiKey(this.#keyDeps);
   readonly followKey: Operations['followKey'] = (keyId, ended) => this.#mirror.followEnd(keyId, ended);
 

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { IssuedApiKey } from '../../client/wire.ts';
+import type { Cascade, IssuedApiKey } from '../../client/wire.ts';
 import { formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
 import type { Action, Actions, ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
@@ -14,9 +14,9 @@ import { addOutputOption, type OutputOptions, show } from '../output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { keyTable, shortTime } from '../rows.ts';
 
-/** `keys list|create|delete|promote|mint`. */
+/** `keys list|create|delete|delete-all|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command => group('keys', 'Lists, makes and revokes API keys', [
-  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), promoteLeaf(serviceAction), mintLeaf(action),
+  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), deleteAllLeaf(serviceAction), promoteLeaf(serviceAction), mintLeaf(action),
 ]);
 
 const listLeaf = (action: ServiceAction): Command =>
@@ -82,14 +82,31 @@ const deleteLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
     usage: 'delete <key...>',
     summary: 'Revokes keys: they are worth nothing from then on. A key of your own by its id; anyone’s by NAMESPACE/NAME, for an admin.',
-    examples: ['sandpool keys delete 5Rj0cXvM8aTqZk2L', 'sandpool keys delete --admin blue/ci'],
+    examples: ['sandpool keys delete 5Rj0cXvM8aTqZk2L', 'sandpool keys delete --cascade --admin blue/ci'],
   })))
-    .action(action(async (api, context, [keys], options: OutputOptions) => {
+    .option('--cascade', 'also what these keys made, and what that made')
+    .action(action(async (api, context, [keys], options: CascadeOptions) => {
       for (const key of keys as readonly string[]) {
-        const deleted = key.includes('/') ? await api.deleteApiKeyByName(key) : await api.deleteApiKey(key);
-        await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}\n` });
+        const deleted = key.includes('/') ? await api.deleteApiKeyByName(key, cascadeOf(options)) : await api.deleteApiKey(key, cascadeOf(options));
+        await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n` });
       }
     }));
+
+const deleteAllLeaf = (action: ServiceAction): Command =>
+  addOutputOption(addConnectionOptions(leaf({
+    usage: 'delete-all <team> <user>',
+    summary: 'Revokes all keys of a user, for an admin.',
+    examples: ['sandpool keys delete-all --admin blue ada', 'sandpool keys delete-all --cascade --admin blue ada'],
+  })))
+    .option('--cascade', 'also what these keys made, and what that made, whosever it is')
+    .action(action(async (api, context, [team, user], options: CascadeOptions) => {
+      const deleted = await api.deleteApiKeysOf({ team: team as string, user: user as string, ...cascadeOf(options) });
+      await show(context, options, { value: deleted, text: () => `${deleted.revoked} ${deleted.status}\n` });
+    }));
+
+interface CascadeOptions extends OutputOptions { readonly cascade?: boolean }
+
+const cascadeOf = ({ cascade = false }: CascadeOptions): Cascade => (cascade ? { cascade: true } : {});
 
 const promoteLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({

@@ -608,6 +608,12 @@ export interface Operations {
        */
       keyId: string;
     };
+    query?: {
+      /**
+       * Revoke what the key made too, and what that made. `?cascade` alone is true.
+       */
+      cascade?: boolean;
+    };
     answer: ApiKeyDeletion;
   };
   /**
@@ -634,6 +640,26 @@ export interface Operations {
     answer: ApiKeyPage;
   };
   /**
+   * Revoke all keys of a user
+   */
+  deleteApiKeysOf: {
+    query?: {
+      /**
+       * Of the user.
+       */
+      team: string;
+      /**
+       * All of whose keys go.
+       */
+      user: string;
+      /**
+       * Revoke what these keys made too, also keys of others. `?cascade` alone is true.
+       */
+      cascade?: boolean;
+    };
+    answer: ApiKeysDeletion;
+  };
+  /**
    * Revoke anyone's key, by its name
    */
   deleteApiKeyByName: {
@@ -642,6 +668,12 @@ export interface Operations {
        * `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * Revoke what the key made too, and what that made. `?cascade` alone is true.
+       */
+      cascade?: boolean;
     };
     answer: ApiKeyDeletion;
   };
@@ -652,6 +684,12 @@ export interface Operations {
     params: {
       namespace: string;
       shortName: string;
+    };
+    query?: {
+      /**
+       * Revoke what the key made too, and what that made. `?cascade` alone is true.
+       */
+      cascade?: boolean;
     };
     answer: ApiKeyDeletion;
   };
@@ -3653,6 +3691,10 @@ export interface ApiKey {
 export interface ApiKeyDeletion {
   keyId: string;
   status: 'deleted';
+  /**
+   * With `cascade`: how many keys went, this one too.
+   */
+  revoked?: number;
 }
 export interface CreateApiKeyForTenantBody {
   /**
@@ -3676,6 +3718,15 @@ export interface CreateApiKeyForTenantBody {
    * Left out: `"user"`.
    */
   role?: 'user' | 'admin';
+}
+export interface ApiKeysDeletion {
+  team: string;
+  user: string;
+  status: 'deleted';
+  /**
+   * How many keys went.
+   */
+  revoked: number;
 }
 export interface ApiKeyPromotion {
   keyId: string;
@@ -4399,6 +4450,7 @@ export const OPERATIONS = {
   deleteApiKey: { method: 'DELETE', path: '/api-keys/{keyId}' },
   createApiKeyForTenant: { method: 'POST', path: '/admin/api-keys' },
   listAllApiKeys: { method: 'GET', path: '/admin/api-keys' },
+  deleteApiKeysOf: { method: 'DELETE', path: '/admin/api-keys' },
   deleteApiKeyByName: { method: 'DELETE', path: '/admin/api-keys/{name}' },
   deleteApiKeyByFullName: { method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}' },
   promoteApiKey: { method: 'POST', path: '/admin/api-keys/{name}/promote' },

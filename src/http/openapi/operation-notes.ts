@@ -151,12 +151,16 @@ file changes.`,
   deleteTemplate: 'Refused while pools are made from it. One with `syncSource` comes back at the next start, as long as its file is there.',
   createApiKey: `
 A key of the caller's own team, user and role. The body may be empty. The key is shown this once
-(\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most 1,000 keys.`,
+(\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most 1,000 keys.
+A key ends with the key that made it at the latest. Where \`keys.creation\` is \`admins\`, a tenant's request is 403.`,
   createApiKeyForTenant: 'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
   listApiKeys: 'Never with the keys themselves. Expired ones show until they make room for others.',
   deleteApiKey: `
 It is worth nothing from then on, also where it is the one that asks; on every daemon within a second. What goes on under it ends:
-terminals with 4001, streams of logs and events, what is open to endpoints; commands and claims that wait with 401. So it is with a key that expires.`,
+terminals with 4001, streams of logs and events, what is open to endpoints; commands and claims that wait with 401. So it is with a key that expires.
+With \`cascade\` what the key made goes before it, and what that made before that: at most 1,000 keys in one request, else 503, and the same
+request goes on where it was; so it does after a crash. For a key with the admin role, which may have made keys for others, that takes such a key.`,
+  deleteApiKeysOf: 'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in `DELETE /api-keys/{keyId}`.',
   listAllApiKeys: 'Never with the keys themselves.',
   deleteApiKeyByName: 'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller\'s namespace.',
   listInstanceTypes: 'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, and the gate `instanceType` is off.',

@@ -1,11 +1,12 @@
 import type { Caller } from '../../model/tenant.ts';
 import type { ApiKeyName, Operations } from '../../operations/operations.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
-import { presentApiKey, presentApiKeyDeletion, presentApiKeyPromotion, presentIssuedApiKey } from '../presenters/present-api-key.ts';
+import { presentApiKey, presentApiKeyDeletion, presentApiKeyPromotion, presentApiKeysDeletion, presentIssuedApiKey } from '../presenters/present-api-key.ts';
 import { presentPage } from '../presenters/present-page.ts';
-import { created, ok, route, secret, type Route } from '../route.ts';
+import { created, ok, route, secret, type Answer, type Route } from '../route.ts';
 import {
-  AdminCreateApiKeyBody, ApiKeyDeletion, ApiKeyFullNamePath, ApiKeyListQuery, ApiKeyNamePath, ApiKeyPage, ApiKeyPath, ApiKeyPromotion, CreateApiKeyBody, IssuedApiKey,
+  AdminCreateApiKeyBody, ApiKeyDeletion, ApiKeyFullNamePath, ApiKeyListQuery, ApiKeyNamePath, ApiKeyPage, ApiKeyPath, ApiKeyPromotion, ApiKeysDeletion,
+  CreateApiKeyBody, DeleteApiKeyQuery, DeleteApiKeysQuery, IssuedApiKey,
 } from '../schemas/api-keys.ts';
 
 export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
@@ -29,10 +30,10 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'deleteApiKey', method: 'DELETE', path: '/api-keys/{keyId}',
     access: 'tenant', summary: "Revoke a key of the caller's",
-    params: ApiKeyPath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params: { keyId } }) => {
-      await operations.deleteApiKey(caller, keyId);
-      return ok(presentApiKeyDeletion(keyId));
+    params: ApiKeyPath, query: DeleteApiKeyQuery, answers: { 200: ApiKeyDeletion }, refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { keyId }, query: { cascade } }) => {
+      const revoked = await operations.deleteApiKey(caller, keyId, cascade);
+      return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
     },
   }),
   route({
@@ -51,14 +52,20 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'deleteApiKeyByName', method: 'DELETE', path: '/admin/api-keys/{name}',
     access: 'admin', summary: "Revoke anyone's key, by its name",
-    params: ApiKeyNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params: { name } }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, nameOf(name, caller)))),
+    params: ApiKeyNamePath, query: DeleteApiKeyQuery, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { name }, query: { cascade } }) => await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
   }),
   route({
     operationId: 'deleteApiKeyByFullName', method: 'DELETE', path: '/admin/api-keys/{namespace}/{shortName}',
     access: 'admin', summary: 'The same, with the name as two segments',
-    params: ApiKeyFullNamePath, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
-    handle: async ({ caller, params }) => ok(presentApiKeyDeletion(await operations.deleteApiKeyByName(caller, params))),
+    params: ApiKeyFullNamePath, query: DeleteApiKeyQuery, answers: { 200: ApiKeyDeletion }, refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params, query: { cascade } }) => await deletedByName(operations, caller, { name: params, cascade }),
+  }),
+  route({
+    operationId: 'deleteApiKeysOf', method: 'DELETE', path: '/admin/api-keys',
+    access: 'admin', summary: 'Revoke all keys of a user',
+    query: DeleteApiKeysQuery, answers: { 200: ApiKeysDeletion }, refusals: ['UNAVAILABLE'],
+    handle: async ({ caller, query }) => ok(presentApiKeysDeletion(query.team, query.user, await operations.deleteApiKeysOf(caller, query))),
   }),
   route({
     operationId: 'promoteApiKey', method: 'POST', path: '/admin/api-keys/{name}/promote',
@@ -73,6 +80,11 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     handle: async ({ caller, params }) => ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
   }),
 ];
+
+const deletedByName = async (operations: Operations, caller: Caller, { name, cascade }: { readonly name: ApiKeyName; readonly cascade: boolean }): Promise<Answer> => {
+  const { keyId, revoked } = await operations.deleteApiKeyByName(caller, name, cascade);
+  return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
+};
 
 /** The short name alone is of the caller's namespace. */
 const nameOf = (name: string, caller: Caller): ApiKeyName => {

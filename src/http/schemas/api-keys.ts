@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isDnsLabel } from '../../model/identifiers.ts';
 import { apiKeyNotFound } from '../../model/refusals.ts';
 import type { PathParams } from '../route.ts';
-import { limit, maybe, name, offset, pageOf, text, timestamp } from './common.ts';
+import { flag, limit, maybe, name, offset, pageOf, text, timestamp } from './common.ts';
 
 const role = z.enum(['user', 'admin']);
 const expiresAt = timestamp.transform((value) => Date.parse(value));
@@ -29,6 +29,14 @@ export const AdminCreateApiKeyBody = z.object({
 });
 
 export const ApiKeyListQuery = z.object({ limit, offset });
+
+const cascade = flag.default(false).describe('Revoke what the key made too, and what that made. `?cascade` alone is true.');
+export const DeleteApiKeyQuery = z.object({ cascade });
+export const DeleteApiKeysQuery = z.object({
+  team: name.describe('Of the user.'),
+  user: name.describe('All of whose keys go.'),
+  cascade: flag.default(false).describe('Revoke what these keys made too, also keys of others. `?cascade` alone is true.'),
+});
 
 export const ApiKeyPath: PathParams<{ keyId: string }> = {
   schema: z.object({ keyId: z.string().regex(/^[0-9A-Za-z]{12,32}$/).describe('Of a key of the caller\'s.') }),
@@ -63,11 +71,18 @@ const keyFields = {
 export const ApiKey = z.object(keyFields).meta({ id: 'ApiKey' });
 export const IssuedApiKey = z.object({ apiKey: z.string().describe('The key itself: a secret.'), ...keyFields }).meta({ id: 'IssuedApiKey' });
 export const ApiKeyPage = pageOf(ApiKey).meta({ id: 'ApiKeyPage' });
-export const ApiKeyDeletion = z.object({ keyId: z.string(), status: z.literal('deleted') }).meta({ id: 'ApiKeyDeletion' });
+export const ApiKeyDeletion = z.object({
+  keyId: z.string(), status: z.literal('deleted'),
+  revoked: maybe(z.int()).describe('With `cascade`: how many keys went, this one too.'),
+}).meta({ id: 'ApiKeyDeletion' });
+export const ApiKeysDeletion = z.object({
+  team: z.string(), user: z.string(), status: z.literal('deleted'), revoked: z.int().describe('How many keys went.'),
+}).meta({ id: 'ApiKeysDeletion' });
 
 export const ApiKeyPromotion = z.object({ keyId: z.string(), status: z.literal('promoted') }).meta({ id: 'ApiKeyPromotion' });
 
 export type ApiKeyWire = z.infer<typeof ApiKey>;
 export type ApiKeyDeletionWire = z.infer<typeof ApiKeyDeletion>;
+export type ApiKeysDeletionWire = z.infer<typeof ApiKeysDeletion>;
 export type ApiKeyPromotionWire = z.infer<typeof ApiKeyPromotion>;
 export type IssuedApiKeyWire = z.infer<typeof IssuedApiKey>;

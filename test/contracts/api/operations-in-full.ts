@@ -261,6 +261,14 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         expect(fieldsOf(await does(admin(), `DELETE /admin/api-keys/${spelled(theirs.name ?? '')}`))).to.deep.equal({ keyId: theirs.keyId, status: 'deleted' });
       }
       expectPage(await does(admin(), 'GET /admin/api-keys'));
+
+      const parent = (await does(ask(), 'POST /api-keys', {}, 201)).json;
+      const child = (await untilAnswered(201, () => clients.with(parent.apiKey ?? '').post('/api-keys', {}))).json;
+      expect((child as { readonly createdBy?: string }).createdBy).to.equal(parent.keyId);
+      expect(fieldsOf(await does(ask(), `DELETE /api-keys/${parent.keyId}?cascade=true`))).to.deep.equal({ keyId: parent.keyId, status: 'deleted', revoked: 2 });
+      const other = { team, user: aName('leaver') };
+      for (let n = 0; n < 2; n += 1) await does(admin(), 'POST /admin/api-keys', other, 201);
+      expect(fieldsOf(await does(admin(), `DELETE /admin/api-keys?team=${team}&user=${other.user}`))).to.deep.equal({ ...other, status: 'deleted', revoked: 2 });
     });
 
     it('quotas: one\'s own, and an admin\'s to see and set', async () => {
