@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { getHeapStatistics } from 'node:v8';
 import { v7 } from 'uuid';
 import { EnvMirror } from './actors/env-mirror.ts';
@@ -26,6 +25,7 @@ import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
+import { TlsFiles } from './http/tls-files.ts';
 import { WaitingServer } from './http/waiting-server.ts';
 import { openKubernetes } from './kubernetes-assembly.ts';
 import { measuredDriver } from './metrics/measured-driver.ts';
@@ -91,8 +91,8 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const types = instanceTypes(config.instanceTypes.provider === 'none' ? undefined : readInstanceTypes(config.instanceTypes.file));
   const measuring = openMetrics(config, log, process.metricsGiven ?? false);
   const { metrics } = measuring;
-  const tls = readTls(config.tls);
-  const opened = await openedAssembly(config, { ...process, types, metrics }, tls);
+  const tls = openTls(config.tls, log);
+  const opened = await openedAssembly(config, { ...process, types, metrics }, tls?.identity);
   const parts = { ...opened, driver: measuredDriver(opened.driver, metrics) };
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
@@ -122,7 +122,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   });
   const life = { started: false, stopping: false };
   const tracer = await openTracing(config, { log, clock, replica });
-  const operations = operationsOf(config, log, { parts, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
+  const operations = operationsOf(config, log, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
   tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit });
   const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
@@ -131,7 +131,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const http = createHttpServer({
     operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
-    tls, clients, answers: answerBudget(config, metrics),
+    tls: tls?.identity, clients, answers: answerBudget(config, metrics),
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
@@ -171,11 +171,13 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       await parts.ensureFirstKeys(apiKeys);
       await control.start();
       const { host, port } = await http.start(config.listen);
+      tls?.start(clock, (identity) => { http.renew(identity); });
       life.started = true;
       return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart, ...(metricsAddress === undefined ? {} : { metricsAddress }) };
     },
     stop: async () => {
       life.stopping = true;
+      tls?.stop();
       renewal.stop();
       envs.stop();
       http.leave();
@@ -190,6 +192,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
 
 interface Parts {
   readonly parts: Assembly;
+  readonly tls: TlsFiles | undefined;
   readonly audit: AuditTrail | undefined;
   readonly life: { readonly stopping: boolean };
   readonly replica: string;
@@ -203,7 +206,7 @@ interface Parts {
   readonly metrics: Metrics;
 }
 
-const operationsOf = (config: Config, log: LevelledLog, { parts, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics }: Parts): Operations => {
+const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics }: Parts): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
     apiKeys, quotaLimits, pepper, clock, coordination,
@@ -270,7 +273,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, audit, life, re
       ...common, replica, members: envs.members, groups: envs.groups, reflectors: () => parts.reflectors(), kinds: inspectedKinds({ parts, supervisor, envs }),
     }),
     ...logLevels({ log, clock, replica }),
-    readiness: () => readinessOf(parts, audit, life.stopping),
+    readiness: () => readinessOf(parts, [audit?.problem, tls?.problem], life.stopping),
   };
 };
 
@@ -299,8 +302,8 @@ const answerBudget = ({ answers: { memoryPercent, tenantPercent } }: Config, met
   new AnswerBudget({ mostBytes: Math.floor(getHeapStatistics().heap_size_limit * memoryPercent / 100), tenantPercent, metrics });
 
 /** Throws where a file can't be read. */
-const readTls = ({ certFile, keyFile }: Config['tls']): TlsIdentity | undefined =>
-  (certFile === undefined || keyFile === undefined ? undefined : { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') });
+const openTls = ({ certFile, keyFile }: Config['tls'], log: LevelledLog): TlsFiles | undefined =>
+  (certFile === undefined || keyFile === undefined ? undefined : new TlsFiles({ certFile, keyFile, log }));
 
 const httpDate = (timestamp: string | undefined): string | undefined => (timestamp === undefined ? undefined : new Date(timestamp).toUTCString());
 
@@ -325,12 +328,12 @@ const openedAssembly = async (config: Config, terms: Omit<AssemblyTerms, 'waits'
 };
 
 /** Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent here any more. */
-const readinessOf = ({ driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly, audit: AuditTrail | undefined, stopping: boolean): Readiness => {
+const readinessOf = ({ driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly, problemsBeside: readonly (string | undefined)[], stopping: boolean): Readiness => {
   const { isolation, problems, warnings } = driver.describe();
   const shared = coordination.describe();
   const all = [...(stopping ? ['the daemon is about to stop'] : []), ...problems.map((problem) => `sandboxes: ${problem}`), ...problemsOf()];
-  const unaudited = audit?.problem === undefined ? [] : [audit.problem];
-  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...warningsOf(), ...unaudited, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
+  const beside = problemsBeside.filter((problem) => problem !== undefined);
+  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...warningsOf(), ...beside, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
 };
 
 /** What an id tells of its time is the assembly's clock's, whatever the machine's says. */

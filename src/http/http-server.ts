@@ -15,7 +15,7 @@ import { edgeAnswer, errorAnswer, type ErrorAnswer } from './error-table.ts';
 import { EventStreams } from './event-streams.ts';
 import { isUnhurried, type Gateway } from './gateway.ts';
 import { InFlightGate } from './in-flight-gate.ts';
-import { createListener, MAX_HEADER_BYTES, readyEvent, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
+import { createListener, MAX_HEADER_BYTES, readyEvent, renewIdentity, startListening, type ListenerLimits, type TlsIdentity } from './listener.ts';
 import { Overload, type TurnLimits } from './overload.ts';
 import { cutShort, prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
@@ -71,6 +71,8 @@ export interface HttpServer {
   readonly server: Server;
   /** Resolves with the address once it listens; rejects where it can't. */
   start(listen: { readonly host: string; readonly port: number }): Promise<{ readonly host: string; readonly port: number }>;
+  /** Serves further connections with another certificate, where it speaks TLS. Throws where it is none. */
+  renew(tls: TlsIdentity): void;
   /** From now on each answer ends its connection, so that clients go elsewhere; all else is as before. */
   leave(): void;
   /**
@@ -122,6 +124,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   return {
     server,
     start: (listen) => startListening(server, listen),
+    renew: (tls) => { renewIdentity(server, tls); },
     leave: () => {
       leaving = true;
       inFlight.closeAfterAnswers();

@@ -1,5 +1,5 @@
 import { createServer as createHttp, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import { createServer as createHttps } from 'node:https';
+import { createServer as createHttps, Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** Certificate chain and private key, PEM. */
@@ -28,10 +28,17 @@ export const createListener = (limits: ListenerLimits, tls: TlsIdentity | undefi
     noDelay: true,
   };
   const server = tls
-    ? createHttps({ ...options, ...tls, minVersion: 'TLSv1.2', handshakeTimeout: limits.headersTimeoutMs, ALPNProtocols: ['http/1.1'] }, onRequest)
+    ? createHttps({ ...options, ...tls, minVersion: LEAST_TLS, handshakeTimeout: limits.headersTimeoutMs, ALPNProtocols: ['http/1.1'] }, onRequest)
     : createHttp(options, onRequest);
   server.maxConnections = limits.maxConnections;
   return server;
+};
+
+const LEAST_TLS = 'TLSv1.2';
+
+/** Serves connections that are made from now on with another identity; those that there are stay as they are. Throws where it is none. */
+export const renewIdentity = (server: Server, tls: TlsIdentity): void => {
+  if (server instanceof HttpsServer) server.setSecureContext({ ...tls, minVersion: LEAST_TLS });
 };
 
 /** The event with which the server takes a connection that is ready for HTTP. */

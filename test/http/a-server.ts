@@ -1,6 +1,6 @@
 import type { Log } from '../../src/contracts/log.ts';
 import { clientsOf } from '../../src/http/clients.ts';
-import { createHttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
+import { createHttpServer, type HttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { watchAnswers } from '../support/watched-answers.ts';
@@ -20,6 +20,7 @@ export interface TestServer {
   readonly admin: HttpClient;
   readonly anyone: HttpClient;
   readonly leave: () => void;
+  readonly renew: HttpServer['renew'];
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
@@ -41,6 +42,7 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
   };
   return {
     operations, port, log, ...clients, leave: () => { http.leave(); },
+    renew: (tls) => { http.renew(tls); },
     stop: async (graceMs = 1_000) => {
       for (const client of Object.values(clients)) client.close();
       await http.stop(graceMs);
