@@ -15,7 +15,7 @@ import { markOf, watchedFolder } from './watched-folder.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const READY_MS = 90_000;
-const KEPT_OUTPUT = 4 * 2 ** 20;
+const KEPT_OUTPUT = 32 * 2 ** 20;
 
 export interface ReplicasOptions {
   readonly cluster: Cluster;
