@@ -109,6 +109,7 @@ describe('what outlives whom', function () {
     await eventually(sleeps, 'it runs');
     await killSpawner();
     expect(await running).to.be.instanceOf(SpawnerLost).with.property('message', 'the spawner ended; what it ran for this request is lost');
+    await backUp();
     await eventually(async () => !(await sleeps()), 'the command is gone too');
   });
 
