@@ -54,7 +54,7 @@ export const masked = (text: string): string => text
   .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
   .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
   .replaceAll(/"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas|updatedReplicas|outdatedReplicas)":\d+/g, '"$1":N')
-  .replaceAll(/"(keyId|isolation|phase)":"[^"]*"/g, '"$1":"X"')
+  .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
   .replaceAll(/("type":"\w+"),"status":"[^"]*","reason":"[^"]*","message":"(?:[^"\\]|\\.)*"/g, '$1,"status":"X","reason":"X","message":"X"')
   .replaceAll(/"state":"[^"]*","since":.*,"seenBy"/g, '"state":"X","seenBy"')
   .replaceAll(/"state":"[^"]*","since":"[^"]*","status":"[^"]*"\}/g, '"state":"X"}')
