@@ -74,6 +74,11 @@ export class IdleInstances {
     return id;
   }
 
+  /** What claims of this process hold of the pool. */
+  heldIn(poolUid: string): ReadonlySet<string> {
+    return new Set(this.#deps.index.heldIn(poolUid));
+  }
+
   #release(poolUid: string, id: string): void {
     const { index, waiters, freed } = this.#deps;
     const isIdle = index.release(poolUid, id);

@@ -115,8 +115,12 @@ export class SandboxIndex {
 
   /** The one of the pool's that has been held the longest and lives; undefined where none is. */
   heldOf(poolUid: string): string | undefined {
-    for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) return id;
-    return undefined;
+    return this.heldIn(poolUid).next().value;
+  }
+
+  /** All of the pool's that are held and live, the one that has been held the longest first. */
+  *heldIn(poolUid: string): Generator<string, undefined, undefined> {
+    for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
   }
 
   isHeld(id: string): boolean {

@@ -54,8 +54,15 @@ export const connectSpawner = async (options: SpawnerProcessOptions): Promise<So
 /** Ends the data folder's spawner, if one lives, whatever it does. Its sandboxes stay; the next one finds them. */
 export const killSpawner = (dataDir: string): void => {
   const pid = holderOf(pathsOf(dataDir).lock);
-  if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  if (pid === undefined) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
 };
+
+const isGone = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ESRCH';
 
 /** The data folder's spawner was stopped by a signal, and does nothing until it is continued. */
 export const spawnerStandsStill = (dataDir: string): boolean => {

@@ -16,7 +16,7 @@ export interface Born { readonly uid: string; readonly bornAs: string; readonly 
 /** Whether the object is the one that `uid` was given to, and not a copy of it, which gets a uid of its own. */
 export const isBornAsItself = ({ metadata }: ResourceObject, { uid, bornAs, bornAt }: Born): boolean =>
   bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
-  (uid === metadata.uid || Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS);
+  (uid === metadata.uid || (typeof bornAt === 'string' && Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS));
 
 /** Whose an object made by hand is: the namespace's team's, and the user's that its annotation names. */
 export const ownerOf = ({ metadata }: ResourceObject, teamOf: (namespace: string) => string | undefined): Tenant | Fault => {

@@ -1,3 +1,4 @@
+import type { IdleInstances } from '../actors/idle-instances.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { HeldInstance } from '../actors/held-instance.ts';
 import type { EndOfWaiting, PlaceInLine } from '../actors/waiting-lines.ts';
@@ -7,7 +8,7 @@ import { poolBeingDeleted, unavailable } from '../model/refusals.ts';
 import type { WaitingSeats } from './waiting-seats.ts';
 
 export interface ClaimCandidatesDeps {
-  readonly supervisor: Supervisor;
+  readonly supervisor: { readonly idle: IdleInstances; readonly pools: Pick<Supervisor['pools'], 'recordOf'> };
   readonly coordination: Claims;
   readonly clock: Clock;
   readonly seats: WaitingSeats;
@@ -15,6 +16,7 @@ export interface ClaimCandidatesDeps {
 
 /** How long a claim may take that does not wait, and that has something to try for. Milliseconds. */
 const DEADLINE_MS = 5_000;
+const UNSETTLED = 'an instance is held by a claim of which it is not known yet whether it was made; try again';
 /** How often a claim that does not wait, and that others came before, looks for more idle ones than it knew of. */
 const MOST_SEARCHES = 3;
 
@@ -107,15 +109,17 @@ export class ClaimCandidates {
     const { supervisor: { idle }, clock } = this.#deps;
     const { waitMs, pool: { uid, owner: { namespace } } } = this.#of;
     if (this.#passedBy !== undefined && waitMs === 0) return await this.#searchForMore(this.#passedBy, until);
-    let first: string | undefined;
+    let heldAtFirst: ReadonlySet<string> | undefined;
     for (;;) {
       const isLast = clock.now() >= until;
       const instance = idle.acquire(uid) ?? await idle.find(uid, namespace);
+      heldAtFirst ??= idle.heldIn(uid);
       const held = instance ? undefined : await idle.untilReleased(uid, until);
       if (held === undefined) return instance;
-      if (isLast && held === first) throw unavailable('an instance is held by a claim of which it is not known yet whether it was made; try again');
-      if (isLast) return undefined;
-      first ??= held;
+      if (!isLast) continue;
+      // One of those, though others may have held it in between.
+      for (const id of idle.heldIn(uid)) if (heldAtFirst.has(id)) throw unavailable(UNSETTLED);
+      return undefined;
     }
   }
 

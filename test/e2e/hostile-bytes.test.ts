@@ -11,7 +11,7 @@ import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
 const REQUESTS_PER_ROUTE = 150;
 const AT_ONCE = 8;
 /** Refusals from 500 on. */
-const SAID = ['UNAVAILABLE', 'FEATURE_DISABLED'];
+const SAID = ['UNAVAILABLE', 'FEATURE_DISABLED', 'CLUSTER_UNAVAILABLE'];
 /** A claim may wait for five minutes: then its client gives it up. */
 const PATIENCE_MS = 1_500;
 

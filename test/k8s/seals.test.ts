@@ -93,6 +93,10 @@ describe('what a daemon wrote for itself', () => {
     expect(pools().read({ ...byHand, ...settled })).to.deep.include({ kind: 'record' }).and.not.have.property('unsealed');
   });
 
+  it('is judged whatever stands in it, also what is no moment', () => {
+    expect(pools().read(withResolved(boundPool(), { bornAt: { toString: '' } })).kind).to.not.equal('record');
+  });
+
   it('makes nobody an admin: an API key of one\'s own hash is none', () => {
     const own = { hash: 'a'.repeat(64), role: 'admin' };
 

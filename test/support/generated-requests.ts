@@ -98,9 +98,11 @@ const lean = (body: unknown, schema: Json | undefined, dice: Dice): unknown => {
 const partsOf = ({ operation, path }: DocumentedOperation, known: Known): fc.Arbitrary<Good> => {
   const parameters = (Array.isArray(operation['parameters']) ? operation['parameters'] : [])
     .map((parameter: Json) => (typeof parameter['$ref'] === 'string' ? at(parameter['$ref'].slice(1)) ?? {} : parameter));
-  const among = (where: string): fc.Arbitrary<Record<string, unknown>> => fc.record(Object.fromEntries(parameters
-    .filter((parameter) => parameter['in'] === where)
-    .map((parameter) => [String(parameter['name']), isObject(parameter['schema']) ? valuesOf(parameter['schema']) : fc.string()])), { requiredKeys: [], noNullPrototype: true });
+  const among = (where: string): fc.Arbitrary<Record<string, unknown>> => {
+    const those = parameters.filter((parameter) => parameter['in'] === where);
+    const values = Object.fromEntries(those.map((parameter) => [String(parameter['name']), isObject(parameter['schema']) ? valuesOf(parameter['schema']) : fc.string()]));
+    return fc.record(values, { requiredKeys: those.filter((parameter) => parameter['required'] === true).map((parameter) => String(parameter['name'])), noNullPrototype: true });
+  };
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const schema = bodySchemaOf(operation);
   return fc.record({

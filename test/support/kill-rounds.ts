@@ -168,7 +168,7 @@ const straysOf = async (daemon: DaemonUnderTest, client: HttpClient): Promise<re
 /** Read off the cgroups that processes of this machine are in. */
 export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => {
   const found = new Set<string>();
-  const place = new RegExp(`${nameOf(dataDir)}/([0-9a-f-]{36})`);
+  const place = new RegExp(`${nameOf(dataDir)}/tenant-[0-9a-f]+/([0-9a-f-]{36})`);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const match = place.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
