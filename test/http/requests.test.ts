@@ -45,7 +45,7 @@ describe('any request', () => {
     it('is answered 405 with what is allowed where the path has other methods', async () => {
       for (const [method, path, allow] of [
         ['DELETE', '/sandboxes', ['GET', 'HEAD', 'POST']], ['PATCH', '/sandboxpools/x', ['DELETE', 'GET', 'HEAD', 'PUT']], ['POST', '/healthz', ['GET', 'HEAD']],
-        ['OPTIONS', '/sandboxes', ['GET', 'HEAD', 'POST']], ['TRACE', '/api-keys', ['GET', 'HEAD', 'POST']], ['PUT', '/admin/api-keys', ['GET', 'HEAD', 'POST']], ['PROPFIND', '/readyz', ['GET', 'HEAD']],
+        ['OPTIONS', '/sandboxes', ['GET', 'HEAD', 'POST']], ['TRACE', '/api-keys', ['GET', 'HEAD', 'POST']], ['PUT', '/admin/api-keys', ['DELETE', 'GET', 'HEAD', 'POST']], ['PROPFIND', '/readyz', ['GET', 'HEAD']],
       ] as const) {
         const answer = await server.tenant.send(method, path);
         expect(answer.status, `${method} ${path}`).to.equal(405);

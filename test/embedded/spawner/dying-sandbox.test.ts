@@ -19,7 +19,8 @@ describe('a command for a sandbox that is about to end', function () {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-dying-'));
     launcher = join(folder, 'launcher');
-    writeFileSync(launcher, '#!/bin/sh\ncat <&3 >/dev/null\nexit 125\n');
+    // Has no process of its own that would outlive it, and keep its pipes.
+    writeFileSync(launcher, '#!/bin/sh\nwhile read -r _ <&3; do :; done\nexit 125\n');
     chmodSync(launcher, 0o755);
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
