@@ -97,8 +97,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   describe(): DriverDescription {
     const { hello, silent } = this.#client;
-    const problems = hello ? silent ? ['the spawner does not answer; it is replaced within half a minute'] : [] : ['the spawner is away'];
-    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems, work: { instances: this.#known.size, ending: this.#ending.size } };
+    const problem = silent ? 'the spawner does not answer; it is replaced within half a minute' : 'the spawner is away';
+    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems: hello && !silent ? [] : [problem], work: { instances: this.#known.size, ending: this.#ending.size } };
   }
 
   /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */

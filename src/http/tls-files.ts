@@ -7,6 +7,8 @@ import type { Log } from '../contracts/log.ts';
 import type { TlsIdentity } from './listener.ts';
 
 const LOOK_EVERY_MS = 10_000;
+/** Anybody may read it: what is wrong with which file is in the log. */
+const NOT_USED = 'the new certificate and its key can not be used, so the one before is served: see the log';
 
 export interface TlsFilesDeps {
   readonly certFile: string;
@@ -66,7 +68,7 @@ export class TlsFiles {
     } catch (error) {
       if (seen === this.#refused) return;
       this.#refused = seen;
-      this.#problem = `the certificate of ${certFile} and its key can't be used, the one before is served: ${error instanceof Error ? error.message : String(error)}`;
+      this.#problem = NOT_USED;
       log.error({ certFile, keyFile, error }, 'a new certificate can not be used; the one before is served');
     }
   }

@@ -8,9 +8,9 @@ export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 
 
 /** SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it. */
 const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
+const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
 /** What `ws` says of its `handshakeTimeout`. */
 const HANDSHAKE_LATE = 'Opening handshake has timed out';
-const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
 
 export interface ChannelSocketTerms {
   readonly access: ClusterAccess;
