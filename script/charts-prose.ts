@@ -20,7 +20,7 @@ export const poolProse = `
 
 One pool; [src/machines/pool-machine.ts](../../src/machines/pool-machine.ts). Four regions side by side: its lifecycle, how
 its size compares with \`replicas\`, the breaker for failing starts, and the rollout of a changed definition. It is told how its instances
-count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
+count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
 only while this replica leads the pool.
 
 - **Never above \`replicas\`.** What is present, launches under way included, comes to \`replicas\` and not beyond.

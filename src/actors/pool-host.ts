@@ -286,6 +286,7 @@ export class PoolHost {
     switch (intent.type) {
       case 'launch': return this.#launch(uid, intent.count);
       case 'trim': return this.#retirements.trim(uid);
+      case 'renew': return this.#retirements.renew(uid);
       case 'end-running': return this.#retirements.endRunning(uid);
       case 'replace': return this.#retirements.replace(uid);
       case 'save-breaker': return this.change(uid, (record) => (record.updateRevision === intent.revision ? { ...record, breaker: intent.breaker } : record)).then(() => undefined);

@@ -1,5 +1,5 @@
 import type { PoolContext } from '../machines/pool-events.ts';
-import { replaceableOf, surplusOf } from '../machines/pool-decisions.ts';
+import { mayRenew, replaceableOf, surplusOf } from '../machines/pool-decisions.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { UNCLAIMED } from './sandbox-index.ts';
 
@@ -44,6 +44,21 @@ export class PoolRetirements {
       const candidates = (_: string, most: number) => instances.stale(uid, revision, { as, most });
       if (mayGo()) endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
     }
+  }
+
+  /** Retires one that has not been ready for as long as a start may take: it is replaced at once. */
+  renew(uid: string): void {
+    const { endings, instances, clock, contextOf } = this.#deps;
+    const candidates = (): readonly string[] => {
+      const timeout = contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
+      const longest = instances.longestUnready(uid, clock.now() - timeout);
+      return longest === undefined ? [] : [longest];
+    };
+    const mayGo = (): boolean => {
+      const context = contextOf(uid);
+      return context !== undefined && mayRenew(context, clock.now());
+    };
+    endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
   }
 
   /** Ends what runs, of a pool that is deleted by force. */

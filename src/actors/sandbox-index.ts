@@ -1,25 +1,8 @@
-import { SANDBOX_STATUSES, type Claim, type InstanceRecord, type SandboxStatus } from '../model/sandbox.ts';
-import type { PoolCounts } from '../model/pool.ts';
-import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
+import { SANDBOX_STATUSES, type SandboxStatus } from '../model/sandbox.ts';
+import { tenantKey } from '../model/tenant.ts';
 import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
 import { OrderedIndex, type OrderedEntry } from './ordered-index.ts';
-
-/** Where one instance stands in the indexes. */
-export interface Placement {
-  readonly id: string;
-  readonly status: SandboxStatus;
-  readonly poolUid: string;
-  readonly poolName: string;
-  readonly updateRevision: string;
-  /** The claim's owner, else the pool's. */
-  readonly owner: Tenant;
-  readonly createdAt: number;
-  readonly claimedAt: number | undefined;
-  /** Since when it is ready to claim; undefined: it isn't. */
-  readonly availableAt: number | undefined;
-  /** The key of the request that claimed it, where that had one. */
-  readonly mark?: string | undefined;
-}
+import { samePlace, type Placement } from './placement.ts';
 
 /** Undefined fields match all. Without a phase: claimed ones alone. */
 export interface LiveFilter {
@@ -155,6 +138,13 @@ export class SandboxIndex {
       .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
   }
 
+  /** The one that has not been ready for the longest, of those that have not been since that moment or before. */
+  longestUnready(poolUid: string, moment: number): string | undefined {
+    const unavailable = [...this.#shelves.get(poolUid)?.unclaimed.values() ?? []].flatMap(({ unavailable: all }) => all.ids(all.size));
+    const unready = unavailable.flatMap((id) => this.#placements.get(id) ?? []).filter(({ unreadyAt }) => unreadyAt !== undefined && unreadyAt <= moment);
+    return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
+  }
+
   /** Those of other revisions than this one, in the same order. */
   stale(poolUid: string, revision: string, { as, most }: { readonly as: Unclaimed; readonly most: number }): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
@@ -275,36 +265,6 @@ const namespaceOf = (placement: Placement | undefined): string | undefined =>
 
 /** Owners' groups whose list keys are remembered. */
 const MOST_GROUPS = 1_000;
-
-const samePlace = (a: Placement, b: Placement): boolean =>
-  a.status === b.status && a.availableAt === b.availableAt && a.claimedAt === b.claimedAt && a.createdAt === b.createdAt
-  && a.poolUid === b.poolUid && a.poolName === b.poolName && sameTenant(a.owner, b.owner);
-
-/** How a pool counts an instance; undefined once it has completed. */
-export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
-  switch (placement.status) {
-    case 'Starting': return 'starting';
-    case 'Idle': return placement.availableAt === undefined ? 'unavailable' : 'idle';
-    case 'Running': return 'running';
-    case 'Stopping': return placement.claimedAt === undefined ? 'retiring' : 'stopping';
-    case 'Failed': return 'failed';
-    case 'Completed': return undefined;
-  }
-};
-
-export const placementOf = (record: Pick<InstanceRecord, 'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision'> & { readonly claim?: Claim },
-  now: { readonly status: SandboxStatus; readonly availableAt: number | undefined }): Placement => ({
-  id: record.id,
-  status: now.status,
-  poolUid: record.poolUid,
-  poolName: record.poolName,
-  updateRevision: record.updateRevision,
-  owner: record.claim?.owner ?? record.poolOwner,
-  createdAt: record.createdAt,
-  claimedAt: record.claim?.claimedAt,
-  mark: record.claim?.mark?.key,
-  availableAt: now.availableAt,
-});
 
 const shelfOf = ({ unclaimed, claimed }: PoolShelf, placement: Placement): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
   const own = unclaimed.get(placement.updateRevision);

@@ -17,11 +17,12 @@ import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-shelf.ts';
 import { Outbox } from './outbox.ts';
 import { Leading } from './leading.ts';
+import { countedAs, placementOf } from './placement.ts';
 import { LOST_LEASE, PoolHost } from './pool-host.ts';
 import { Rebuilds } from './rebuilds.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
-import { countedAs, placementOf, SandboxIndex } from './sandbox-index.ts';
+import { SandboxIndex } from './sandbox-index.ts';
 import { SandboxNotes } from './sandbox-notes.ts';
 import { recordedAmounts, Settling, shownAmounts } from './settling.ts';
 import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
@@ -294,7 +295,7 @@ export class Supervisor {
     const record = recordIn(context);
     this.#measures.moved('sandbox', cause.before, state);
     this.trails.moved(id, path, { event: cause.event, group: context.poolUid, born: record?.createdAt ?? 0 });
-    const placement = record && state !== 'completed' ? placementOf(record, { status, availableAt: context.availableAt }) : undefined;
+    const placement = record && state !== 'completed' ? placementOf(record, status, context) : undefined;
     const earlier = placement ? this.index.place(placement) : this.index.remove(id);
     const revision = (placement ?? earlier)?.updateRevision;
     const [from, to] = [earlier && countedAs(earlier), placement && countedAs(placement)];
@@ -333,11 +334,10 @@ export class Supervisor {
     const earlier = this.index.remove(id);
     this.#endings.moved(earlier?.poolUid ?? '', id, '');
     if (earlier) this.pools.moved({ poolUid: earlier.poolUid, revision: earlier.updateRevision, from: countedAs(earlier), to: undefined }, false);
-    const make = async (): Promise<void> => {
+    this.rebuilds.threw(id, error, { group: context.poolUid, make: async () => {
       if (this.pendingOf(id).length > 0) throw new Error('an answer is awaited that the new one would not know');
       this.#learn(await this.#deps.driver.read(id));
-    };
-    this.rebuilds.threw(id, error, { group: context.poolUid, make });
+    } });
     this.#waiters.changed(id);
   }
 

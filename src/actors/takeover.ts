@@ -4,7 +4,8 @@ import { RecentSet } from '../model/recent-set.ts';
 import { shardOf } from '../model/shards.ts';
 import type { Endings } from './endings.ts';
 import type { PoolHost } from './pool-host.ts';
-import type { Placement, SandboxIndex } from './sandbox-index.ts';
+import type { Placement } from './placement.ts';
+import type { SandboxIndex } from './sandbox-index.ts';
 
 export interface TakeoverDeps {
   readonly clock: Clock;

@@ -240,13 +240,14 @@ export class InstanceMirror {
 
   #vitalsOf({ vitals, endsBy, disruption, nodeName }: StoredPod, startedAt: number | undefined, isIdle: boolean): Vitals {
     if (vitals.kind === 'gone') return endsBy !== undefined && disruption === undefined ? { ...vitals, removed: true } : vitals;
-    const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeName === undefined ? undefined : this.#nodeTrouble(nodeName, isIdle);
+    const nodeTrouble = nodeName === undefined ? undefined : this.#nodeTrouble(nodeName, isIdle);
+    const trouble = endsBy !== undefined ? disruption ?? 'its Pod is being deleted' : nodeTrouble;
     const rest = {
       ...(endsBy === undefined ? {} : { endsBy }),
       ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
     };
     if (startedAt === undefined) return vitals.kind === 'available' || trouble === undefined ? vitals : { kind: 'starting', reason: trouble, ...rest };
-    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...rest };
+    if (trouble !== undefined) return { kind: 'unavailable', startedAt, reason: trouble, ...(nodeTrouble === undefined ? {} : { nodeInTrouble: true }), ...rest };
     if (vitals.kind !== 'starting') return vitals;
     const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
     return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };

@@ -4,6 +4,9 @@ import { conditionsOf, heldSince, isRemarkable, sayTheSame } from './pool-condit
 import type { PoolContext, PoolIntent } from './pool-events.ts';
 import { planRollout, staleOf, type RolloutPlan, type RolloutState } from './rollout-arithmetic.ts';
 
+/** While instances are not ready it is looked so often whether one of them should go. */
+const RENEW_AGAIN_MS = 10_000;
+
 /** Writes of conditions are at least so far apart. */
 const SAVE_CONDITIONS_MS = 10_000;
 
@@ -25,9 +28,11 @@ export const decisionOf = (context: PoolContext, now: number): Decision => {
   if (launch > 0) intents.push({ type: 'launch', count: launch });
   if (retire > 0) intents.push({ type: 'trim' });
   if (countOf(replacement) > 0) intents.push({ type: 'replace' });
+  const renews = mayRenew({ ...known, ordered }, now);
+  if (renews) intents.push({ type: 'renew' });
   if (saving.due) intents.push({ type: 'save-conditions', conditions });
   // One that is deleted waits for its removal alone.
-  const deadline = known.record.deleting === false ? earliest(wakeAt, replacement.wakeAt, saving.wakeAt) : known.deadline;
+  const deadline = known.record.deleting === false ? earliest(wakeAt, replacement.wakeAt, saving.wakeAt, renews ? now + RENEW_AGAIN_MS : undefined) : known.deadline;
   return { change: { filledOnce, rolling, conditions, ...proof, ordered, bucket, savedAt: saving.due ? now : known.savedAt, deadline }, intents };
 };
 
@@ -37,6 +42,16 @@ export const provenIn = ({ proven, provenAt, updated, lived, record }: PoolConte
 
 /** How many unclaimed instances are too many now. */
 export const surplusOf = (context: PoolContext): number => Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));
+
+/**
+ * Whether one that stays not ready may be replaced now. They go one by one, each when the one before has been replaced by one
+ * that is ready: what keeps all of them from that would keep new ones too.
+ */
+export const mayRenew = (context: PoolContext, now: number): boolean => {
+  const { leading, record, counts: { starting, retiring, unavailable }, ordered, breaker, rolling } = context;
+  const isCalm = starting + ordered + retiring === 0 && breaker.pausedUntil <= now && !isTripped(context) && !rolling;
+  return leading && record.deleting === false && unavailable > 0 && isCalm && shortageOf(context) === 0;
+};
 
 /** How many of older revisions may be retired now, so that they are replaced at once. */
 export const replaceableOf = (context: PoolContext, now: number): RolloutPlan => {

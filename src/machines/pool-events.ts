@@ -33,6 +33,8 @@ export type PoolIntent =
   | { readonly type: 'trim' }
   /** Retire unclaimed instances of older revisions while `replaceableOf` the pool allows it. */
   | { readonly type: 'replace' }
+  /** Retire the unclaimed instance that has not been ready for the longest, if `mayRenew` and for startupTimeout at least. */
+  | { readonly type: 'renew' }
   | { readonly type: 'end-running' }
   /** To be saved as long as the pool has that revision. */
   | { readonly type: 'save-breaker'; readonly breaker: BreakerStatus; readonly revision: string }

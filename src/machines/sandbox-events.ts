@@ -65,6 +65,8 @@ export interface SandboxContext {
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
+  /** Since when this replica has seen it not ready while its node is well; undefined: it is ready, or its node is in trouble. */
+  readonly unreadyAt?: number | undefined;
   /** When its readiness last changed, as was noted where it runs. */
   readonly since?: number;
   /** While it starts: what was last said of why it is not ready. */

@@ -28,16 +28,18 @@ export const learned = (context: SandboxContext, { fact, now }: { readonly fact:
   const gone = goneAfter(context.gone, vitals, now);
   const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
   const availableAt = vitals.kind === 'available' && !gone ? context.availableAt ?? now : undefined;
+  const isUnready = vitals.kind === 'unavailable' && !vitals.nodeInTrouble;
+  const unready = isUnready || context.unreadyAt !== undefined ? { unreadyAt: isUnready ? context.unreadyAt ?? now : undefined } : {};
   const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
   const since = 'since' in vitals ? { since: vitals.since } : {};
-  const unready = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: withAdvice(vitals.reason, vitals.advice) } : {};
+  const waitsFor = vitals.kind === 'starting' && vitals.reason !== undefined ? { unready: withAdvice(vitals.reason, vitals.advice) } : {};
   const hindered = vitals.kind === 'starting' ? vitals.hindrance : undefined;
   const hindrance = hindered === context.hindrance ? {} : { hindrance: hindered };
   const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
   const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
   const ended = 'endedContainers' in vitals && !sameNames(vitals.endedContainers, context.endedContainers) ? { endedContainers: vitals.endedContainers } : {};
   const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
-  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...hindrance, ...unlaunched, ...ended, ...(record?.end ? { end: record.end } : {}) };
+  return { record, gone, startedAt, availableAt, forgotten, ...ending, ...since, ...unready, ...waitsFor, ...hindrance, ...unlaunched, ...ended, ...(record?.end ? { end: record.end } : {}) };
 };
 
 const withAdvice = (reason: string, advice: string | undefined): string => (advice === undefined ? reason : `${reason}; ${advice}`);

@@ -82,7 +82,8 @@ export type Vitals =
    */
   | (NotReady & { readonly kind: 'starting'; readonly reason?: string; readonly advice?: string; readonly hindrance?: StartHindrance; readonly unlaunched?: true })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
-  | (NotReady & { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string })
+  /** `nodeInTrouble`: that is why; the instance itself may be well. */
+  | (NotReady & { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly nodeInTrouble?: true })
   | Gone;
 
 interface NotReady {

@@ -99,8 +99,8 @@ describe('the mirror of instances', () => {
     troubles.push('it is drained');
     mirror.nodeChanged('node-0');
 
-    const shown = facts.flatMap(({ vitals }) => (vitals.kind === 'available' || vitals.kind === 'unavailable' ? [{ kind: vitals.kind, since: vitals.since && new Date(vitals.since).getUTCSeconds() }] : []));
-    expect(shown).to.deep.equal([{ kind: 'available', since: 5 }, { kind: 'unavailable', since: 7 }, { kind: 'available', since: 9 }, { kind: 'unavailable', since: undefined }]);
+    const shown = facts.flatMap(({ vitals }) => (vitals.kind === 'available' || vitals.kind === 'unavailable' ? [{ kind: vitals.kind, since: vitals.since && new Date(vitals.since).getUTCSeconds(), ...('nodeInTrouble' in vitals ? { nodeInTrouble: true } : {}) }] : []));
+    expect(shown).to.deep.equal([{ kind: 'available', since: 5 }, { kind: 'unavailable', since: 7 }, { kind: 'available', since: 9 }, { kind: 'unavailable', since: undefined, nodeInTrouble: true }]);
   });
 
   it('says of what stands in another store than before that what was known of it counts no more', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { replaceableOf, surplusOf } from '../../src/machines/pool-decisions.ts';
+import { mayRenew, replaceableOf, surplusOf } from '../../src/machines/pool-decisions.ts';
 import type { PoolIntent } from '../../src/machines/pool-events.ts';
 import { maxUnavailableOf } from '../../src/model/max-unavailable.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pool.ts';
@@ -193,6 +193,7 @@ export class PoolWorld {
       case 'launch': return this.#launch(intent.count, outcome);
       case 'trim': return outcome === 'done' ? this.#trim() : undefined;
       case 'replace': return outcome === 'done' ? this.#replace() : undefined;
+      case 'renew': return outcome === 'done' ? this.#renew() : undefined;
       case 'end-running': return outcome === 'done' ? this.#endRunning() : undefined;
       case 'save-breaker': {
         if (outcome === 'done' && this.#record.updateRevision === intent.revision) this.#save({ ...this.#record, breaker: intent.breaker });
@@ -230,6 +231,16 @@ export class PoolWorld {
         this.#place(found, 'retiring', false);
         if (victim === 'idle') this.#checkAvailable();
       }
+    }
+  }
+
+  /** All that are not ready have been so for long here. */
+  #renew(): void {
+    for (let found = this.#find('unavailable'); found && mayRenew(this.pool.context, this.now); found = this.#find('unavailable')) {
+      const { starting, retiring } = this.recount;
+      expect(starting + this.ordered + retiring, 'another one is being replaced').to.equal(0);
+      expect(this.present, 'replaced while another is missing').to.equal(this.pool.context.record.replicas);
+      this.#place(found, 'retiring', false);
     }
   }
 

@@ -90,7 +90,7 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   hinder(id: InstanceId, hindrance: StartHindrance, reason: string): void { this.#set(id, { kind: 'starting', reason, hindrance }); }
 
-  becomeUnavailable(id: InstanceId, reason = 'not answering', noted: { readonly since?: number } = {}): void {
+  becomeUnavailable(id: InstanceId, reason = 'not answering', noted: { readonly since?: number; readonly nodeInTrouble?: true } = {}): void {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }
 
