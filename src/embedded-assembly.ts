@@ -32,7 +32,7 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
     const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
     const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
-    const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log });
+    const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log, bounds: config.keptAnswers });
     const pullSecrets = sqlitePullSecrets(database, pepper);
     const volumes = new VolumeDirectories(config.volumes.provider === 'none' ? [] : config.volumes.directories);
     const driver = new EmbeddedSandboxDriver({

@@ -53,7 +53,7 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   const records = new KubernetesRecordStore({
     grants: granting, api, log, metrics, seals, outdated: outdated.note, clusterId: config.clusterId, now: () => clock.now(), instanceType: (name) => types.get(name), check: (definition) => { driver.check(definition); }, teamOf: ownersOf,
   });
-  const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), clock, log, metrics });
+  const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), keptAnswers: config.keptAnswers, clock, log, metrics });
   const history = new RedisHistory({ settings, clock, log, metrics, retentionMs: config.history.retention });
   return {
     clock, driver, records, history, traceScope,

@@ -148,6 +148,10 @@ export const ConfigSchema = z.strictObject({
     memoryPercent: whole(1, 400, 'Memory that answers under way may take, in percent of the limit of V8\'s heap, which --max-old-space-size sets.'),
     tenantPercent: whole(1, 100, 'What one tenant may have of what the others leave of it, in percent.'),
   }),
+  keptAnswers: z.strictObject({
+    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of the answers that are kept for requests with an Idempotency-Key; the oldest of the user with most go first.'),
+    tenantBytes: whole(262_144, 1_125_899_906_842_624, 'What one user may have of them; beyond it the user\'s own oldest go.'),
+  }),
   audit: z.strictObject({
     mode: choice(['on', 'off'], 'Whether every write over the API is taken down: who, what, and how it went.'),
     folder: path('Folder of the audit\'s files, of this daemon alone. Unset: audit in dataDir.').optional(),

@@ -188,7 +188,6 @@ export interface Leases {
 /** For whom a request under an Idempotency-Key is kept, and for how long from now. */
 export interface RequestOwner {
   readonly tenant: Tenant;
-  readonly principal: string;
   readonly ttlMs: number;
 }
 
@@ -216,6 +215,8 @@ export class RequestNotNew extends Error {
 
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
+/** What an answer counts in bytes beside its text: what is kept to find it. */
+export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {
   /**
@@ -225,7 +226,8 @@ export interface Requests {
   openRequest(mark: RequestMark, owner: RequestOwner): Promise<OpenedRequest>;
   /**
    * Ends a request that is in flight and keeps its answer, a text without NUL of at most MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it
-   * resolves, and before any write of this replica that comes later. Past a limit the oldest answers are forgotten early.
+   * resolves, and before any write of this replica that comes later. Past the bytes that a tenant may have its
+   * oldest answers are forgotten early, past those of all the oldest of the tenant that has most.
    */
   keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void>;
   /**

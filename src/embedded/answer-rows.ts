@@ -4,7 +4,10 @@ import type { Database } from './database.ts';
 export interface AnswerEntry {
   readonly seq: number;
   readonly key: string;
-  readonly principal: string;
+  /** As tenantKey has it; of earlier versions the id of an API key. */
+  readonly tenant: string;
+  /** Of the answer, in UTF-8. */
+  readonly bytes: number;
   readonly expiresAt: number;
 }
 
@@ -20,14 +23,14 @@ export interface AnswerRows {
 }
 
 export const sqliteAnswerRows = (database: Database): AnswerRows => ({
-  page: async (after, limit) => (await database.run('answers.page', after, limit)).map(([seq, key, principal, expiresAt]) =>
-    ({ seq: Number(seq), key: String(key), principal: String(principal), expiresAt: Number(expiresAt) })),
+  page: async (after, limit) => (await database.run('answers.page', after, limit)).map(([seq, key, tenant, expiresAt, bytes]) =>
+    ({ seq: Number(seq), key: String(key), tenant: String(tenant), expiresAt: Number(expiresAt), bytes: Number(bytes) })),
   read: async (seq) => {
     const [row] = await database.run('answers.read', seq);
     return row && { body: String(row[0]), answer: String(row[1]) };
   },
-  keep: async ({ seq, key, principal, expiresAt }, body, answer) => {
-    await database.runSoon('answers.keep', seq, key, principal, body, expiresAt, answer);
+  keep: async ({ seq, key, tenant, expiresAt }, body, answer) => {
+    await database.runSoon('answers.keep', seq, key, tenant, body, expiresAt, answer);
   },
   forget: async (seq) => { await database.runSoon('answers.forget', seq); },
 });

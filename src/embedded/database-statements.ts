@@ -105,7 +105,7 @@ export const STATEMENTS = {
   'pullSecrets.keep': 'INSERT INTO pull_secrets (pool_uid, sealed) VALUES (?, ?) ON CONFLICT DO UPDATE SET sealed = excluded.sealed',
   'pullSecrets.forget': 'DELETE FROM pull_secrets WHERE pool_uid = ?',
   'pullSecrets.sweep': 'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL SELECT uid FROM envs)',
-  'answers.page': 'SELECT seq, key, principal, expires_at FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
+  'answers.page': 'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
   'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE seq = ?',
   'answers.keep': 'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',

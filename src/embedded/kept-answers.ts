@@ -1,18 +1,17 @@
 import type { Clock } from '../contracts/clock.ts';
-import { MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner } from '../contracts/coordination.ts';
+import { KEPT_ANSWER_OVERHEAD, MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import { ByteShares, type ByteBounds } from '../model/byte-shares.ts';
 import type { RequestMark } from '../model/request-mark.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { AnswerEntry, AnswerRows } from './answer-rows.ts';
-
-/** Answers that are kept at one time, in all and for one principal; past these the oldest go early. */
-export const MAX_ANSWERS = 100_000;
-export const MAX_ANSWERS_OF_PRINCIPAL = 25_000;
 
 export interface KeptAnswersDeps {
   readonly rows: AnswerRows;
   readonly clock: Clock;
   readonly log: Log;
-  readonly limits?: { readonly all: number; readonly ofPrincipal: number };
+  /** Past these answers go before their time. */
+  readonly bounds: ByteBounds;
 }
 
 /**
@@ -21,24 +20,28 @@ export interface KeptAnswersDeps {
  */
 export class KeptAnswers {
   readonly #deps: KeptAnswersDeps;
-  readonly #limits: { readonly all: number; readonly ofPrincipal: number };
   readonly #inFlight = new Map<string, string>();
-  /** The oldest first. */
+  /** The oldest first, of all and of each tenant. */
   readonly #kept = new Map<string, AnswerEntry>();
-  readonly #ofPrincipal = new Map<string, Set<string>>();
+  readonly #ofTenant = new Map<string, Set<string>>();
+  readonly #shares: ByteShares;
   #seq = 0;
   #cancelSweep: (() => void) | undefined;
 
   constructor(deps: KeptAnswersDeps) {
     this.#deps = deps;
-    this.#limits = deps.limits ?? { all: MAX_ANSWERS, ofPrincipal: MAX_ANSWERS_OF_PRINCIPAL };
+    this.#shares = new ByteShares(deps.bounds);
   }
 
   /** Learns what is kept, and begins to forget what is past its time. */
   async start(): Promise<void> {
     for (let after = 0; ;) {
       const page = await this.#deps.rows.page(after, PAGE);
-      for (const entry of page) this.#note(entry);
+      for (const entry of page) {
+        this.#forget(entry.key);
+        this.#note(entry);
+        this.#makeRoom(entry.tenant);
+      }
       const last = page.at(-1);
       this.#seq = last?.seq ?? this.#seq;
       if (!last || page.length < PAGE) break;
@@ -66,32 +69,42 @@ export class KeptAnswers {
     }
   }
 
-  async keep(mark: RequestMark, { principal, ttlMs }: RequestOwner, answer: string): Promise<void> {
+  async keep(mark: RequestMark, { tenant, ttlMs }: RequestOwner, answer: string): Promise<void> {
     this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return;
     this.#forget(mark.key);
-    const entry = { seq: ++this.#seq, key: mark.key, principal, expiresAt: this.#deps.clock.now() + ttlMs };
+    const entry = { seq: ++this.#seq, key: mark.key, tenant: tenantKey(tenant), expiresAt: this.#deps.clock.now() + ttlMs, bytes: Buffer.byteLength(answer) };
     this.#note(entry);
-    await this.#deps.rows.keep(entry, mark.body, answer);
+    const written = this.#deps.rows.keep(entry, mark.body, answer);
+    this.#makeRoom(entry.tenant); // what goes may be this very answer: its row is to be there by then
+    await written;
   }
 
   giveUp(mark: RequestMark): void { this.#inFlight.delete(mark.key); }
 
   #note(entry: AnswerEntry): void {
     this.#kept.set(entry.key, entry);
-    const own = this.#ofPrincipal.get(entry.principal) ?? new Set<string>();
-    this.#ofPrincipal.set(entry.principal, own.add(entry.key));
-    if (own.size > this.#limits.ofPrincipal) this.#forget(first(own));
-    if (this.#kept.size > this.#limits.all) this.#forget(first(this.#kept.keys()));
+    const own = this.#ofTenant.get(entry.tenant) ?? new Set<string>();
+    this.#ofTenant.set(entry.tenant, own.add(entry.key));
+    this.#shares.add(entry.tenant, entry.bytes + KEPT_ANSWER_OVERHEAD);
   }
 
-  #forget(key: string | undefined): void {
-    const kept = key === undefined ? undefined : this.#kept.get(key);
+  #makeRoom(tenant: string): void {
+    for (let over = this.#shares.over(tenant); over !== undefined; over = this.#shares.over(tenant)) {
+      const [oldest] = this.#ofTenant.get(over) ?? [];
+      if (oldest === undefined) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    const kept = this.#kept.get(key);
     if (!kept) return;
     this.#kept.delete(kept.key);
-    const own = this.#ofPrincipal.get(kept.principal);
+    this.#shares.add(kept.tenant, -(kept.bytes + KEPT_ANSWER_OVERHEAD));
+    const own = this.#ofTenant.get(kept.tenant);
     own?.delete(kept.key);
-    if (own?.size === 0) this.#ofPrincipal.delete(kept.principal);
+    if (own?.size === 0) this.#ofTenant.delete(kept.tenant);
     // A row that stays for want of this write is found at the next start, and is past its time or forgotten then.
     this.#deps.rows.forget(kept.seq).catch((error: unknown) => { this.#deps.log.warn({ error }, 'kept answer not forgotten'); });
   }
@@ -108,11 +121,6 @@ export class KeptAnswers {
     this.#cancelSweep = clock.at(clock.now() + (forgotten === SWEEP_STEP ? STEP_PAUSE_MS : SWEEP_PAUSE_MS), this.#sweep);
   };
 }
-
-const first = (keys: Iterable<string>): string | undefined => {
-  for (const key of keys) return key;
-  return undefined;
-};
 
 const PAGE = 1_000;
 const SWEEP_STEP = 100;

@@ -20,3 +20,9 @@ export const sameTenant = (a: Tenant, b: Tenant): boolean =>
 
 /** One string per tenant, fit for a map. */
 export const tenantKey = (tenant: Tenant): string => `${tenant.namespace}/${tenant.team}/${tenant.user}`;
+
+/** Whose `tenantKey` it is. */
+export const tenantOf = (key: string): Tenant => {
+  const [namespace = '', team = '', user = ''] = key.split('/');
+  return { namespace, team, user };
+};

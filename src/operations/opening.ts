@@ -7,7 +7,7 @@ import type { Caller } from '../model/tenant.ts';
 export interface NewRequest { readonly instance: InstanceId | undefined; readonly isUnsure: boolean }
 
 /** Whose a request of the caller's is. */
-export const requestOwnerOf = ({ namespace, team, user, keyId }: Caller): RequestOwner => ({ tenant: { namespace, team, user }, principal: keyId, ttlMs: REQUEST_KEPT_MS });
+export const requestOwnerOf = ({ namespace, team, user }: Caller): RequestOwner => ({ tenant: { namespace, team, user }, ttlMs: REQUEST_KEPT_MS });
 
 /**
  * A request under an Idempotency-Key that its operation opens, by itself or in one step with its first effect; in any case before it

@@ -4,6 +4,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
+import type { ByteBounds } from '../model/byte-shares.ts';
 import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
 import { RedisChannels } from './channels.ts';
 import { CLAIM_SCRIPTS, RedisClaims } from './claims.ts';
@@ -28,6 +29,8 @@ export interface RedisCoordinationOptions {
   readonly usage: UsageRecords;
   readonly clock: Clock;
   readonly log: Log;
+  /** Past these kept answers go before their time. */
+  readonly keptAnswers: ByteBounds;
   readonly metrics?: Metrics;
   /** How long writes are let land before records are read; REBUILD_WAIT_MS. */
   readonly rebuildWaitMs?: number;
@@ -45,12 +48,12 @@ export interface RedisCoordination {
   readonly stop: () => Promise<void>;
 }
 
-export const redisCoordination = ({ settings, replica, usage, clock, log, metrics, ...options }: RedisCoordinationOptions): RedisCoordination => {
+export const redisCoordination = ({ settings, replica, usage, keptAnswers, clock, log, metrics, ...options }: RedisCoordinationOptions): RedisCoordination => {
   const keys = keysOf(settings.prefix);
   const link = new RedisLink({ settings, log, metrics, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...CLAIM_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT, ADD_AUDIT] });
   const leaseLink = new RedisLink({ settings, log, metrics, name: 'leases', scripts: LEASE_SCRIPTS });
   const leases = new RedisLeases({ store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }), log, replica });
-  const requests = new RedisRequests({ link, keys, log });
+  const requests = new RedisRequests({ link, keys, log, bounds: keptAnswers });
   const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, replicas: () => leases.replicas(), ...options });
   const claims = new RedisClaims({ link, keys, log, replica, requests, quotas });
   const activity = new RedisActivity({ link, keys, replica });

@@ -27,6 +27,11 @@ export const keysOf = (prefix: string) => {
     request: (tenant: Tenant, mark: string): string => `${ofTenant(tenant)}:request:${mark}`,
     /** Sorted set of the keys of a tenant's requests, by the moment at which they are forgotten. */
     requests: (tenant: Tenant): string => `${ofTenant(tenant)}:requests`,
+    /** Hash: by the key of a request the bytes of its answer, and `:bytes`, their sum. */
+    answers: (tenant: Tenant): string => `${ofTenant(tenant)}:answers`,
+    /** Sorted set of tenants by the bytes of their answers, as last told; text: their sum. */
+    answerShares: `${prefix}:{answers}:shares`,
+    answerBytes: `${prefix}:{answers}:bytes`,
     /** Hash: `:run`, `:since`, and by id the moment of the last activity. */
     activity: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:marks`,
     activityBucket: (bucket: number): string => `${ofBucket(bucket)}:marks`,

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner, type Requests } from '../contracts/coordination.ts';
+import { KEPT_ANSWER_OVERHEAD, MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner, type Requests } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
+import type { ByteBounds } from '../model/byte-shares.ts';
 import type { RequestMark } from '../model/request-mark.ts';
+import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { GIVE_UP_REQUEST, HOLD_REQUEST, KEEP_ANSWER, OPEN_REQUEST } from './scripts/requests.ts';
+import { GIVE_UP_REQUEST, HOLD_REQUEST, KEEP_ANSWER, NOTE_SHARES, OPEN_REQUEST, TRIM_ANSWERS } from './scripts/requests.ts';
 
-export const REQUEST_SCRIPTS = [OPEN_REQUEST, HOLD_REQUEST, KEEP_ANSWER, GIVE_UP_REQUEST] as const;
+export const REQUEST_SCRIPTS = [OPEN_REQUEST, HOLD_REQUEST, KEEP_ANSWER, GIVE_UP_REQUEST, TRIM_ANSWERS, NOTE_SHARES] as const;
 
 /** A request of a replica that says nothing for so long is nobody's. */
 export const REQUEST_LEASE_MS = 6_000;
 const HOLD_MS = 2_000;
+/** Steps in a row, each of which forgets some of the loudest tenant's answers. */
+const MOST_TRIMS = 20;
 /** Requests of a tenant that are kept at one time; past it the oldest go early. */
 export const MAX_REQUESTS_OF_TENANT = 10_000;
 
@@ -18,6 +22,8 @@ export interface RedisRequestsDeps {
   readonly link: RedisLink;
   readonly keys: Keys;
   readonly log: Log;
+  /** Past these answers go before their time. */
+  readonly bounds: ByteBounds;
   readonly limit?: number;
   readonly leaseMs?: number;
 }
@@ -37,6 +43,9 @@ export class RedisRequests implements Requests {
   readonly #leaseMs: number;
   /** By the mark's key; bounded by the requests that are served at one time. */
   readonly #inFlight = new Map<string, InFlight>();
+  /** By tenant: what it keeps in bytes, where that was not told to the others yet. */
+  readonly #untold = new Map<string, { readonly tenant: Tenant; readonly bytes: number }>();
+  #isSharing = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: RedisRequestsDeps) {
@@ -44,7 +53,7 @@ export class RedisRequests implements Requests {
     this.#leaseMs = deps.leaseMs ?? REQUEST_LEASE_MS;
   }
 
-  start(): void { this.#timer ??= setInterval(() => { void this.#hold(); }, HOLD_MS).unref(); }
+  start(): void { this.#timer ??= setInterval(() => { void this.#hold(); void this.#share(); }, HOLD_MS).unref(); }
   stop(): void { clearInterval(this.#timer); }
 
   /** By what this replica holds the request; undefined where it does not. */
@@ -84,7 +93,11 @@ export class RedisRequests implements Requests {
     if (answer.length > MAX_KEPT_ANSWER) return await this.giveUpRequest(mark, owner);
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
-    await this.#deps.link.run(KEEP_ANSWER, this.#keys(mark, owner.tenant), [held?.owner ?? '', mark.body, answer, owner.ttlMs]);
+    const counted = Buffer.byteLength(answer) + KEPT_ANSWER_OVERHEAD;
+    const { link, bounds } = this.#deps;
+    const [kept, bytes] = await link.run(KEEP_ANSWER, this.#keys(mark, owner.tenant),
+      [held?.owner ?? '', mark.body, answer, owner.ttlMs, counted, bounds.tenantBytes]);
+    if (kept === 'ok') this.#untold.set(tenantKey(owner.tenant), { tenant: owner.tenant, bytes: Number(bytes) });
   }
 
   async giveUpRequest(mark: RequestMark, { tenant }: RequestOwner): Promise<void> {
@@ -94,7 +107,8 @@ export class RedisRequests implements Requests {
   }
 
   #keys({ key }: RequestMark, tenant: RequestOwner['tenant']): readonly string[] {
-    return [this.#deps.keys.request(tenant, key), this.#deps.keys.requests(tenant)];
+    const { keys } = this.#deps;
+    return [keys.request(tenant, key), keys.requests(tenant), keys.answers(tenant)];
   }
 
   /** Those that take long. Never rejects: a lease that could not be renewed is noticed where it matters, at the reservation. */
@@ -102,5 +116,32 @@ export class RedisRequests implements Requests {
     const now = performance.now();
     const due = [...this.#inFlight.values()].filter(({ openedAt }) => now - openedAt >= HOLD_MS / 2);
     await Promise.allSettled(due.map(({ owner, keys }) => this.#deps.link.run(HOLD_REQUEST, keys, [owner, this.#leaseMs])));
+  }
+
+  /**
+   * Tells what tenants keep here, and has the loudest one's oldest answers forgotten while all have too much together. Tenants lie on
+   * different nodes of a cluster, so no script sees all of them. Never rejects: what was not told is told with the next answer.
+   */
+  async #share(): Promise<void> {
+    const { link, keys, log, bounds: { totalBytes } } = this.#deps;
+    if (this.#isSharing) return;
+    this.#isSharing = true;
+    try {
+      for (let step = 0; step < MOST_TRIMS && this.#untold.size > 0; step++) {
+        const told = [...this.#untold.values()];
+        this.#untold.clear();
+        const [, sum, loudest, most] = await link.run(NOTE_SHARES, [keys.answerShares, keys.answerBytes],
+          told.flatMap(({ tenant, bytes }) => [tenantKey(tenant), bytes]));
+        const over = Number(sum) - totalBytes;
+        if (over <= 0 || typeof loudest !== 'string') return;
+        const tenant = tenantOf(loudest);
+        const [, bytes] = await link.run(TRIM_ANSWERS, [keys.requests(tenant), keys.answers(tenant)], [Math.max(0, Number(most) - over)]);
+        this.#untold.set(loudest, { tenant, bytes: Number(bytes) });
+      }
+    } catch (error) {
+      log.debug({ error }, 'shares of kept answers not told');
+    } finally {
+      this.#isSharing = false;
+    }
   }
 }

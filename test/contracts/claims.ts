@@ -103,7 +103,7 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
 
     describe('under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-      const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+      const owner = { tenant: ALICE, ttlMs: 60_000 };
       const admitMarked = (entry: Partial<ClaimEntry> = {}) => admit({ request: mark, open: owner, looked: true, ...entry });
 
       it('open it in the same step', async () => {

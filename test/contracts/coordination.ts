@@ -257,7 +257,7 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
     describe('requests under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-      const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+      const owner = { tenant: ALICE, ttlMs: 60_000 };
       const open = (part: Partial<typeof mark> = {}) => coordination.openRequest({ ...mark, ...part }, owner);
 
       it('are new to one of many that open them at once', async () => {
@@ -322,6 +322,51 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await coordination.keepAnswer(mark, owner, 'x'.repeat(MAX_KEPT_ANSWER + 1));
 
         expect(await open()).to.include({ kind: 'new' });
+      });
+    });
+
+    describe('kept answers', () => {
+      const bob = { tenant: BOB, ttlMs: 60_000 };
+      const alice = { tenant: ALICE, ttlMs: 60_000 };
+      const markOf = (key: string) => ({ key: key.padEnd(22, '-'), body: 'b'.repeat(22) });
+      const keep = async (keys: string, owner = alice): Promise<void> => {
+        for (const key of keys) {
+          await coordination.openRequest(markOf(key), owner);
+          await coordination.keepAnswer(markOf(key), owner, 'x'.repeat(62_000));
+        }
+      };
+      const kept = async (keys: string, owner = alice): Promise<string> => {
+        const found = await Promise.all(Array.from(keys, async (key) => {
+          const { kind } = await coordination.openRequest(markOf(key), owner);
+          if (kind === 'new') await coordination.giveUpRequest(markOf(key), owner);
+          return kind === 'answered' ? key : '';
+        }));
+        return found.join('');
+      };
+
+      it('of a tenant past its bytes push out its own oldest, and nobody else\'s', async () => {
+        await keep('p', bob);
+        await keep('abcde');
+
+        expect(await kept('abcde')).to.equal('cde');
+        expect(await kept('p', bob)).to.equal('p');
+      });
+
+      it('of all past their bytes push out the oldest of the tenant that has most', async () => {
+        await keep('abc');
+        await keep('pq', bob);
+
+        await eventually(async () => await kept('a') === '', 'the loudest tenant\'s oldest is gone', 10_000);
+        expect(await kept('bc')).to.equal('bc');
+        expect(await kept('pq', bob)).to.equal('pq');
+      });
+
+      it('count no more once their time has passed', async () => {
+        await keep('abc');
+        await under.advance(60_000);
+        await keep('def');
+
+        expect(await kept('def')).to.equal('def');
       });
     });
 

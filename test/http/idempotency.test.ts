@@ -108,6 +108,16 @@ describe('Idempotency-Key', () => {
     expect((await server.tenant.post('/sandboxpools', { name: 'other', templateName: 'default' }, under('k1'))).status).to.equal(201);
   });
 
+  it('keeps nothing of a preview, which is made anew each time', async () => {
+    const kept = rows.rows.size;
+    for (const repeated of [1, 2]) {
+      const preview = await server.tenant.post('/sandboxpools/shells/sync-template/preview', undefined, under('k1'));
+      expect([repeated, preview.status, preview.headers['idempotency-replayed']]).to.deep.equal([repeated, 200, undefined]);
+    }
+
+    expect(rows.rows.size).to.equal(kept);
+  });
+
   it('replays a new API key, which is kept sealed', async () => {
     const first = await server.tenant.post('/api-keys', {}, under('k1'));
     const again = await server.tenant.post('/api-keys', {}, under('k1'));

@@ -8,6 +8,7 @@ import { RedisRequests } from '../../src/redis/requests.ts';
 import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { onRedis } from '../support/on-redis.ts';
+import { FEW_BYTES } from '../support/a-coordination.ts';
 import { quietLog } from '../support/quiet-log.ts';
 
 const NAMES = ['r1', 'r2', 'r3'] as const;
@@ -31,7 +32,7 @@ describe('claims that wait on several replicas', function () {
     keys = keysOf(settings.prefix);
     link = new RedisLink({ settings, log: quietLog, name: 'order', scripts: CLAIM_SCRIPTS });
     await link.start();
-    const shared = { link, keys, log: quietLog, requests: new RedisRequests({ link, keys, log: quietLog }), quotas: { unknown: () => { throw new Error('usage is not known'); } } };
+    const shared = { link, keys, log: quietLog, requests: new RedisRequests({ link, keys, log: quietLog, bounds: FEW_BYTES }), quotas: { unknown: () => { throw new Error('usage is not known'); } } };
     const [r1, r2, r3] = NAMES;
     replicas = [new RedisClaims({ ...shared, replica: r1 }), new RedisClaims({ ...shared, replica: r2 }), new RedisClaims({ ...shared, replica: r3 })];
     const usage = await aRedisCoordination(settings, { rebuildWaitMs: 0 });

@@ -14,7 +14,7 @@ import { skipBecause } from '../support/skip-because.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-const OWNER = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+const OWNER = { tenant: ALICE, ttlMs: 60_000 };
 const HOLDER = { sandbox: ID, tenant: ALICE };
 const POOL = { uid: 'p1', owner: ALICE };
 const END = { reason: 'deleted', exitCode: null } as const;

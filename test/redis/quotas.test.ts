@@ -221,7 +221,7 @@ describe('usage in Redis', () => {
   it('tells who repeats a request that was given up of the instance that it may have claimed', async () => {
     await isKnown();
     const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-    const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+    const owner = { tenant: ALICE, ttlMs: 60_000 };
     await one.openRequest(mark, owner);
     expect(await admit(one, { instance: 'a', request: mark })).to.equal('admitted');
     await one.giveUpRequest(mark, owner);
@@ -236,7 +236,7 @@ describe('usage in Redis', () => {
   it('reserves nothing for a request that another replica has taken over', async () => {
     await isKnown();
     const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-    const owner = { tenant: ALICE, principal: 'key-1', ttlMs: 60_000 };
+    const owner = { tenant: ALICE, ttlMs: 60_000 };
     await one.openRequest(mark, owner);
     expect(await admit(one, { instance: 'a', request: mark })).to.equal('admitted');
     expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');

@@ -16,7 +16,7 @@ import { rejection } from '../support/rejection.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
 const MARK: RequestMark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
-const OWNER = { tenant: ALICE, principal: 'k1', ttlMs: 60_000 };
+const OWNER = { tenant: ALICE, ttlMs: 60_000 };
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
 /** Two replicas' actors over one truth and one Redis. */

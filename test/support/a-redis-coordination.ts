@@ -4,6 +4,7 @@ import { redisCoordination, type RedisCoordinationOptions } from '../../src/redi
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
+import { FEW_BYTES } from './a-coordination.ts';
 import { eventually } from './eventually.ts';
 import { quietLog } from './quiet-log.ts';
 
@@ -37,7 +38,7 @@ export class WrittenUsage implements UsageRecords {
 
 /** One replica over a Redis, started. */
 export const aRedisCoordination = async (settings: RedisSettings, part: Partial<RedisCoordinationOptions> = {}) => {
-  const redis = redisCoordination({ settings, replica: 'replica-1', usage: new WrittenUsage(), clock: systemClock(), log: quietLog, ...part });
+  const redis = redisCoordination({ settings, replica: 'replica-1', usage: new WrittenUsage(), keptAnswers: FEW_BYTES, clock: systemClock(), log: quietLog, ...part });
   await redis.start();
   return redis;
 };

@@ -62,7 +62,7 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'previewPoolSync', method: 'POST', path: '/sandboxpools/{name}/sync-template/preview',
     access: 'tenant', summary: 'Show what sync-template would apply',
-    params: PoolPath, answers: { 200: PoolSyncPreview },
+    params: PoolPath, answers: { 200: PoolSyncPreview }, idempotencyKey: 'ignored', // it writes nothing: to repeat it costs less than to keep it
     refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok(presentPoolSync(await operations.previewPoolSync(caller, params.name))),
   }),

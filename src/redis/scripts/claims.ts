@@ -1,5 +1,5 @@
 import { defineScript, RUN } from '../script.ts';
-import { OPENING } from './requests.ts';
+import { FORGETTING, OPENING } from './requests.ts';
 import { USAGE_ENTRY } from './usage-entry.ts';
 
 /**
@@ -86,18 +86,18 @@ end
 `;
 
 /**
- * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[, requests]]. ARGV: deadline, holder (`replica/attempt`),
+ * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[, requests, answers]]. ARGV: deadline, holder (`replica/attempt`),
  * instance, limit, instance whose reservation is given up or '', owner of the request or '', idle ones, member or '', its moment or '', `looked` or ''[, those
  * of OPEN_REQUEST].
  * Answers `ok`, `full`, `later`; `opened` and what OPEN_REQUEST would, where the request is not new, or names an instance; `unknown`, having
  * opened at most, where the usage is not known; `look`, having opened and withdrawn, where it has not been known for long and the request was not looked for; `taken`,
  * having withdrawn, where the request has another owner.
  */
-export const ADMIT_CLAIM = defineScript('admit_claim', `${RUN}${USAGE_ENTRY}${OPENING}${ORDER}${TRIED}
+export const ADMIT_CLAIM = defineScript('admit_claim', `${RUN}${USAGE_ENTRY}${FORGETTING}${OPENING}${ORDER}${TRIED}
 local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local holder, name, limit, from, owner, idle, member, at = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
 if ARGV[11] then
-  local kind, more = open_request(request, KEYS[6], unpack(ARGV, 11))
+  local kind, more = open_request(request, KEYS[6], KEYS[7], unpack(ARGV, 11))
   if kind ~= 'new' or more ~= '' then return {'opened', kind, more} end
 end
 if redis.call('HGET', usage, ':run') ~= run then return {'unknown'} end

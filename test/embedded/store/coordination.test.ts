@@ -6,7 +6,7 @@ import { KeptAnswers } from '../../../src/embedded/kept-answers.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { coordinationSuite } from '../../contracts/coordination.ts';
-import { aCoordination } from '../../support/a-coordination.ts';
+import { aCoordination, FEW_BYTES } from '../../support/a-coordination.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { TestClock } from '../../support/test-clock.ts';
@@ -35,7 +35,7 @@ describe('in-process coordination', () => {
 /** On the file, as the daemon has it; writes that wait for company go by the system's clock. */
 coordinationSuite('in the process, with its answers in SQLite', async () => {
   const { database, clock, close } = await aDatabase({ clock: systemClock() });
-  const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log: quietLog });
+  const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log: quietLog, bounds: FEW_BYTES });
   return { coordination: inProcessCoordination(clock, answers), advance: async (ms) => { clock.advance(ms); }, close };
 });
 

@@ -14,14 +14,14 @@ describe('kept answers', () => {
     clock = new TestClock();
   });
 
-  const start = async (limits = { all: 100, ofPrincipal: 10 }): Promise<KeptAnswers> => {
-    const answers = new KeptAnswers({ rows, clock, log: quietLog, limits });
+  const start = async (bounds = { totalBytes: 1_000_000, tenantBytes: 1_000_000 }): Promise<KeptAnswers> => {
+    const answers = new KeptAnswers({ rows, clock, log: quietLog, bounds });
     await answers.start();
     return answers;
   };
-  const keep = async (answers: KeptAnswers, key: string, principal = 'p'): Promise<void> => {
+  const keep = async (answers: KeptAnswers, key: string, user = 'p', answer = `answer to ${key}`): Promise<void> => {
     await answers.open({ key, body: 'b' });
-    await answers.keep({ key, body: 'b' }, { tenant: ALICE, principal, ttlMs: 1_000 }, `answer to ${key}`);
+    await answers.keep({ key, body: 'b' }, { tenant: { ...ALICE, user }, ttlMs: 1_000 }, answer);
   };
   const kindOf = async (answers: KeptAnswers, key: string): Promise<string> => {
     const { kind } = await answers.open({ key, body: 'b' });
@@ -39,27 +39,35 @@ describe('kept answers', () => {
     expect([await kindOf(after, 'done'), await kindOf(after, 'half')]).to.deep.equal(['answered', 'new']);
   });
 
-  it('of one principal push out its own oldest alone', async () => {
-    const answers = await start({ all: 100, ofPrincipal: 2 });
-    for (const key of ['a', 'b', 'c']) await keep(answers, key);
+  it('of one tenant push out its own oldest alone, by their bytes', async () => {
+    const answers = await start({ totalBytes: 1_000_000, tenantBytes: 100_000 });
     await keep(answers, 'other', 'q');
+    for (const key of ['a', 'b', 'c']) await keep(answers, key, 'p', 'ü'.repeat(20_000));
 
-    expect(rows.keys).to.deep.equal(['b', 'c', 'other']);
+    expect(rows.keys).to.deep.equal(['other', 'b', 'c']);
     expect(await kindOf(answers, 'a')).to.equal('new');
   });
 
-  it('push out the oldest of all past the limit, also at a start', async () => {
-    const answers = await start({ all: 2, ofPrincipal: 10 });
-    for (const [place, key] of ['a', 'b', 'c'].entries()) await keep(answers, key, `p${place}`);
-    expect(rows.keys).to.deep.equal(['b', 'c']);
+  it('push out the oldest of the tenant that has most once all have too much, also at a start', async () => {
+    const answers = await start({ totalBytes: 100_000, tenantBytes: 100_000 });
+    await keep(answers, 'quiet', 'q');
+    for (const key of ['a', 'b', 'c']) await keep(answers, key, 'p', 'x'.repeat(40_000));
+    expect(rows.keys).to.deep.equal(['quiet', 'b', 'c']);
 
-    await start({ all: 1, ofPrincipal: 10 });
+    await start({ totalBytes: 50_000, tenantBytes: 50_000 });
 
-    expect(rows.keys).to.deep.equal(['c']);
+    expect(rows.keys).to.deep.equal(['quiet', 'c']);
+  });
+
+  it('keep nothing of one that is more than its tenant may have', async () => {
+    const answers = await start({ totalBytes: 1_000, tenantBytes: 1_000 });
+    await keep(answers, 'a', 'p', 'x'.repeat(1_000));
+
+    expect([rows.rows.size, await kindOf(answers, 'a')]).to.deep.equal([0, 'new']);
   });
 
   it('are swept once their time has passed, however many there are', async () => {
-    const answers = await start({ all: 1_000, ofPrincipal: 1_000 });
+    const answers = await start();
     for (let n = 0; n < 250; n++) await keep(answers, `k${n}`);
     clock.advance(500);
     await keep(answers, 'young');
