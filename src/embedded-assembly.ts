@@ -31,7 +31,7 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
   try {
     const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
-    const history = sqliteHistory(database, { clock, log, retentionMs: config.history.retention });
+    const history = sqliteHistory(database, { clock, log, metrics, bounds: config.history, retentionMs: config.history.retention });
     const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log, bounds: config.keptAnswers });
     const pullSecrets = sqlitePullSecrets(database, pepper);
     const volumes = new VolumeDirectories(config.volumes.provider === 'none' ? [] : config.volumes.directories);

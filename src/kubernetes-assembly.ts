@@ -54,7 +54,7 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
     grants: granting, api, log, metrics, seals, outdated: outdated.note, clusterId: config.clusterId, now: () => clock.now(), instanceType: (name) => types.get(name), check: (definition) => { driver.check(definition); }, teamOf: ownersOf,
   });
   const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), keptAnswers: config.keptAnswers, clock, log, metrics });
-  const history = new RedisHistory({ settings, clock, log, metrics, retentionMs: config.history.retention });
+  const history = new RedisHistory({ settings, clock, log, metrics, bounds: config.history, retentionMs: config.history.retention });
   return {
     clock, driver, records, history, traceScope,
     coordination: redis.coordination,

@@ -49,7 +49,7 @@ const fillHistory = async (dataDir: string): Promise<void> => {
   const { systemClock } = await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
   const clock = systemClock();
   const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: silentLog, clock });
-  const history = sqliteHistory(database, { clock, log: silentLog, retentionMs: Number.MAX_SAFE_INTEGER });
+  const history = sqliteHistory(database, { clock, log: silentLog, retentionMs: Number.MAX_SAFE_INTEGER, bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER } });
   const [owner, from] = [{ namespace: 'default', team: 'default', user: 'default' }, clock.now() - HOURS * 3_600_000];
   for (let at = 0; at < FINISHED; at += AT_ONCE) {
     await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => {

@@ -139,6 +139,8 @@ export const ConfigSchema = z.strictObject({
   history: z.strictObject({
     listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),
     retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
+    totalBytes: whole(16_777_216, 1_125_899_906_842_624, 'Bytes of finished sandboxes with their events; the oldest of the user with most go first.'),
+    tenantBytes: whole(16_777_216, 1_125_899_906_842_624, 'What one user may have of them; beyond it the user\'s own oldest go.'),
   }).refine((group) => group.listWindow <= group.retention, { path: ['listWindow'], error: 'must not exceed history.retention' }),
   logs: z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),

@@ -77,7 +77,7 @@ export const METRICS = {
   sandpool_mirror_silence_seconds: gauge('Since when nothing was heard of what a mirror follows.', ['mirror'], 16),
   sandpool_mirror_restarts_total: counter('Watches of a mirror that ended otherwise than by their time.', ['mirror'], 16),
 
-  sandpool_history_forgotten_early_total: counter('Finished sandboxes that were forgotten before history.retention was over, since Redis ran short of memory.', []),
+  sandpool_history_forgotten_early_total: counter('Finished sandboxes that were forgotten before history.retention was over, since there were too many bytes of them, or Redis ran short of memory.', []),
 
   sandpool_audit_lines_total: counter('Lines of the audit: written; lost (too many waited while its file could not be written); missing (the files lacked them when the daemon started).', ['outcome'], 3),
   sandpool_audit_waiting_lines: gauge('Lines of the audit that are not in its file yet.', []),

@@ -128,6 +128,11 @@ export const STATEMENTS = {
   'history.walkOfAny': walk('', ANY_GROUPS),
   'history.forget': `DELETE FROM history WHERE seq IN (
     SELECT seq FROM history WHERE terminated_at < ? ORDER BY terminated_at LIMIT ?) RETURNING seq`,
+  'history.trim': `DELETE FROM history WHERE seq IN (
+    SELECT seq FROM history WHERE owner = (
+      SELECT owner FROM (SELECT owner, bytes, SUM(bytes) OVER () AS total FROM history_bytes)
+      WHERE bytes > ?1 OR total > ?2 ORDER BY bytes DESC LIMIT 1)
+    ORDER BY terminated_at LIMIT ?3) RETURNING seq`,
 } as const satisfies Readonly<Record<string, string>>;
 
 export type StatementName = keyof typeof STATEMENTS;

@@ -14,7 +14,7 @@ export interface HistoryOptions extends RetentionOptions {
 
 /**
  * Finished sandboxes in SQLite. Totals are sums of kept counts; a page is walked to in small steps, so that however long
- * the history is, a claim waits a millisecond or two. `start()` begins to forget what is older than retention; `stop()`
+ * the history is, a claim waits a millisecond or two. `start()` begins to forget what is older than retention, or too much; `stop()`
  * ends that.
  */
 export class SqliteHistory implements History {
@@ -24,6 +24,7 @@ export class SqliteHistory implements History {
   constructor(database: Database, options: HistoryOptions) {
     this.#database = database;
     this.#retention = new Retention(options, {
+      trim: async ({ tenantBytes, totalBytes }) => (await database.run('history.trim', tenantBytes, totalBytes, SWEEP_ROWS)).length,
       forget: async (before) => (await database.run('history.forget', before, SWEEP_ROWS)).length > 0,
       failed: (error) => { options.log.warn({ error }, 'history not forgotten'); },
     });
@@ -37,6 +38,7 @@ export class SqliteHistory implements History {
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner: { namespace, team, user }, poolName, claimedAt, terminatedAt } = finished;
     await this.#database.run('history.record', id, namespace, team, user, poolName, claimedAt, terminatedAt, JSON.stringify(finished));
+    this.#retention.recorded();
   }
 
   async find(id: InstanceId): Promise<FinishedSandbox | undefined> {

@@ -53,6 +53,16 @@ const versionOf = (connection: Connection, path: string): number => {
 const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
+/** What history_bytes counts: whose a row is, and what it counts in bytes, where its columns have this prefix. */
+const COUNTED = [
+  { table: 'history', owner: (row: string) => `${row}owner`, bytes: (row: string) => `length(CAST(${row}body AS BLOB)) + 400` },
+  {
+    table: 'sandbox_events',
+    owner: (row: string) => ['namespace', 'team', 'user'].map((part) => `(${row}body ->> '$.owner.${part}')`).join(` || '/' || `),
+    bytes: (row: string) => `length(CAST(${row}body AS BLOB)) + 100`,
+  },
+] as const;
+
 /** Never edited once released: a change of the schema is a new step at the end. */
 const MIGRATIONS: readonly string[] = [
   `
@@ -258,6 +268,22 @@ const MIGRATIONS: readonly string[] = [
   CREATE TRIGGER scaling_decisions_forgotten AFTER DELETE ON envs BEGIN
     DELETE FROM scaling_decisions WHERE env_uid = OLD.uid;
   END;
+  `,
+  `
+  -- About what finished sandboxes and events take of each owner: their text, and so much for row and indexes.
+  CREATE TABLE history_bytes (owner TEXT PRIMARY KEY, bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX history_of_owner_by_end ON history (owner, terminated_at);
+  INSERT INTO history_bytes SELECT owner, SUM(bytes) FROM (
+    ${COUNTED.map(({ table, owner, bytes }) => `SELECT ${owner('')} AS owner, ${bytes('')} AS bytes FROM ${table}`).join(' UNION ALL ')}
+  ) GROUP BY owner;
+  ${COUNTED.map(({ table, owner, bytes }) => `
+  CREATE TRIGGER ${table}_bytes_counted AFTER INSERT ON ${table} BEGIN
+    INSERT INTO history_bytes VALUES (${owner('NEW.')}, ${bytes('NEW.')}) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER ${table}_bytes_uncounted AFTER DELETE ON ${table} BEGIN
+    UPDATE history_bytes SET bytes = bytes - (${bytes('OLD.')}) WHERE owner = ${owner('OLD.')};
+    DELETE FROM history_bytes WHERE owner = ${owner('OLD.')} AND bytes <= 0;
+  END;`).join('')}
   `,
 ];
 

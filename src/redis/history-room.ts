@@ -5,8 +5,8 @@ import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 export interface HistoryRoomDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics?: Metrics;
-  /** Forgets so many of the oldest, at most, while more than the share of Redis' memory is in use; answers how many, and the share. */
+  readonly metrics?: Metrics | undefined;
+  /** Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis' memory is in use; answers how many, and the share. */
   readonly makeRoom: (share: number, most: number) => Promise<{ readonly forgotten: number; readonly used: number }>;
 }
 
@@ -25,7 +25,7 @@ const SAY_MS = 3_600_000;
 const LOG_MS = 600_000;
 
 /**
- * Keeps history from filling Redis: the oldest is forgotten, before its time, where memory runs short. Any replica may do so, since
+ * Keeps history from filling Redis: the oldest of the owner that has most is forgotten, before its time, where memory runs short. Any replica may do so, since
  * each step looks for itself whether it is still needed. Says what it did in the log, a metric and the warnings of readiness.
  */
 export class HistoryRoom {

@@ -1,6 +1,5 @@
 import { contradicts, type FinishedFilter, type GroupKey, type History } from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
-import type { Metrics } from '../contracts/metrics.ts';
 import { Retention, type RetentionOptions } from '../contracts/retention.ts';
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
@@ -12,14 +11,13 @@ import { keysOf } from './keys.ts';
 import { HistoryRoom } from './history-room.ts';
 import { RedisLink } from './redis-link.ts';
 import {
-  COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, MAKE_ROOM, MATCH_GROUPS, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, WALK,
+  COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, MAKE_ROOM, MATCH_GROUPS, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, TRIM, WALK,
 } from './scripts/history.ts';
 import type { RedisSettings } from './settings.ts';
 
 export interface RedisHistoryOptions extends RetentionOptions {
   readonly settings: RedisSettings;
   readonly log: Log;
-  readonly metrics?: Metrics;
 }
 
 /** Events of a sandbox that are kept. */
@@ -36,14 +34,14 @@ const SWEEP_ROWS = 100;
 /** Groups that one step of a look through all of them looks at. */
 const STEP_GROUPS = 1_000;
 const SCRIPTS = [
-  RECORD, FIND, TOTAL, MATCH_GROUPS, WALK, FORGET, MAKE_ROOM, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE,
+  RECORD, FIND, TOTAL, MATCH_GROUPS, WALK, FORGET, TRIM, MAKE_ROOM, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE,
 ];
 /** Where no moment is given: before any. */
 const EVER = '-inf';
 
 /**
  * Finished sandboxes in Redis: sorted sets for each kind of filter, totals counted from them, pages read in small steps. `start()` connects
- * and begins to forget what is older than retention; `stop()` ends both.
+ * and begins to forget what is older than retention, or too much; `stop()` ends both.
  */
 export class RedisHistory implements History {
   readonly #link: RedisLink;
@@ -56,6 +54,7 @@ export class RedisHistory implements History {
     this.#options = options;
     this.#key = keysOf(options.settings.prefix).history;
     this.#retention = new Retention(options, {
+      trim: async ({ tenantBytes, totalBytes }) => Number((await this.#link.run(TRIM, [this.#key], [tenantBytes, totalBytes, SWEEP_ROWS]))[1]),
       forget: async (before) => Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
       failed: (error) => { options.log.debug({ error }, 'history not forgotten'); },
     });
@@ -86,6 +85,7 @@ export class RedisHistory implements History {
     const { id, owner, poolName, claimedAt, terminatedAt } = finished;
     await this.#link.run(RECORD, [this.#key], [id, JSON.stringify(finished), `${tenantKey(owner)}/${poolName}`, claimedAt, terminatedAt, this.#options.retentionMs]);
     this.#room.recorded();
+    this.#retention.recorded();
   }
 
   async find(id: InstanceId): Promise<FinishedSandbox | undefined> {

@@ -18,6 +18,9 @@ const CAROL: Tenant = { namespace: 'beta', team: 'beta', user: 'carol' };
 /** 2023-11-14 */
 const T0 = 1_700_000_000_000;
 
+/** Bounds of a history that nothing meets. */
+export const MANY_BYTES = { totalBytes: 1e12, tenantBytes: 1e12 };
+
 export const aFinished = (part: Partial<FinishedSandbox> = {}): FinishedSandbox => ({
   id: v7(), poolUid: 'pool-uid', poolName: 'default', owner: ALICE, claimedAt: T0, startedAt: T0 - 500, terminatedAt: T0 + 60_000,
   recycledAt: T0 + 60_100, cpu: '1', memory: '128Mi', containerImages: { main: 'host' }, endReason: 'deleted', exitCode: null, ...part,

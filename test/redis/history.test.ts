@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RedisHistory } from '../../src/redis/history.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { aFinished, historySuite } from '../contracts/history.ts';
+import { aFinished, historySuite, MANY_BYTES } from '../contracts/history.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { MemoryMetrics } from '../support/memory-metrics.ts';
@@ -37,7 +37,7 @@ for (const [name, start] of [['Redis', one], ['a Redis cluster', cluster]] as co
 
     historySuite(name, async () => {
       await running.flush();
-      const history = new RedisHistory({ settings: running.settings, clock: systemClock(), log: quietLog, retentionMs: KEPT_MS });
+      const history = new RedisHistory({ settings: running.settings, clock: systemClock(), log: quietLog, retentionMs: KEPT_MS, bounds: MANY_BYTES });
       await history.start();
       return { history, close: () => history.stop() };
     });
@@ -50,7 +50,7 @@ describe('history in Redis', () => {
   it('forgets what is older than retention, in steps, and all that belongs to it', async () => {
     const { settings, client, stop } = await startRedis();
     const clock = new TestClock();
-    const history = new RedisHistory({ settings, clock, log: quietLog, retentionMs: 86_400_000 });
+    const history = new RedisHistory({ settings, clock, log: quietLog, retentionMs: 86_400_000, bounds: MANY_BYTES });
     await history.start();
     const old = Array.from({ length: 250 }, (_, n) => aFinished({ claimedAt: clock.now() - 1_000 - n, terminatedAt: clock.now() - n, poolName: `p${n % 3}` }));
     const newer = aFinished({ claimedAt: clock.now() - 2_000, terminatedAt: clock.now() + 3_600_000 });
@@ -74,6 +74,39 @@ describe('history in Redis', () => {
     await stop();
   });
 
+  it('forgets before its time what an owner has beyond its bytes, or the owner that has most beyond those of all, and nothing of others', async () => {
+    const { settings, client, stop } = await startRedis();
+    const clock = new TestClock();
+    const now = clock.now();
+    const metrics = new MemoryMetrics();
+    const history = new RedisHistory({ settings, clock, metrics, log: quietLog, retentionMs: 86_400_000, bounds: { totalBytes: 1_500_000, tenantBytes: 1_000_000 } });
+    await history.start();
+    const of = (user: string, count: number, at = now) => Array.from({ length: count }, (_, n) => aFinished({ owner: { ...ALICE, user }, claimedAt: at, terminatedAt: at + n }));
+    const record = async (some: ReturnType<typeof of>): Promise<void> => { await Promise.all(some.map((finished) => history.record(finished))); };
+    const left = async (user: string): Promise<number> => (await history.list({ owner: { ...ALICE, user } }, { offset: 0, limit: 1 })).total;
+    const quiet = of('quiet', 10, now - 9_000);
+    const loud = of('loud', 250);
+    const event = { at: now, owner: ALICE, poolName: 'default', reason: 'Unhealthy', why: 'x'.repeat(4_000) } as const;
+    await history.recordEvents(loud.slice(0, 100).map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })));
+    await record([...quiet, ...loud]); // 200 in all: it is looked at once
+    await history.recordEvents(loud.slice(100).map(({ id }, n) => ({ id: 500 + n, event: { ...event, sandboxId: id } })));
+    await eventually(async () => (clock.advance(1_000), await left('loud') === 150), 'the loud one has its share');
+    expect(await history.find(loud[99]?.id ?? '')).to.equal(undefined);
+
+    await record(of('second', 400, now + 1_000));
+    await record(of('third', 390, now + 2_000));
+    await eventually(async () => (clock.advance(1_000), await left('second') === 300), 'all have theirs');
+    clock.advance(60_000);
+    expect(await Promise.all(['quiet', 'loud', 'second', 'third'].map(left))).to.deep.equal([10, 50, 300, 390]);
+    expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(300);
+
+    clock.advance(2 * 86_400_000);
+    await eventually(async () => (clock.advance(1_000), (await history.list({}, { offset: 0, limit: 1 })).total === 0), 'all are too old');
+    expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']); // nothing is counted any more
+    await history.stop();
+    await stop();
+  });
+
   it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
     this.timeout(60_000);
     const most = 8 * 2 ** 20;
@@ -83,7 +116,7 @@ describe('history in Redis', () => {
     const log: string[] = [];
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings, clock, log: { ...quietLog, warn: (_: unknown, event: string) => { log.push(event); } }, metrics, retentionMs: KEPT_MS,
+      settings, clock, log: { ...quietLog, warn: (_: unknown, event: string) => { log.push(event); } }, metrics, retentionMs: KEPT_MS, bounds: MANY_BYTES,
     });
     await history.start();
     const recorded: string[] = [];
@@ -116,7 +149,7 @@ describe('history in Redis', () => {
 
   it('asks Redis for no more of a list by pool when others have many pools', async () => {
     const { settings, client, stop } = await startRedis();
-    const history = new RedisHistory({ settings, clock: new TestClock(), log: quietLog, retentionMs: KEPT_MS });
+    const history = new RedisHistory({ settings, clock: new TestClock(), log: quietLog, retentionMs: KEPT_MS, bounds: MANY_BYTES });
     await history.start();
     const groups = `${settings.prefix}:{history}:groups`;
     await history.record(aFinished({ poolName: 'mine' }));

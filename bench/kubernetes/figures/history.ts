@@ -22,7 +22,7 @@ const BATCH_MS = 45;
 const FULL = 0.6;
 
 const aHistory = async (redis: RedisServer): Promise<RedisHistory> => {
-  const history = new RedisHistory({ settings: redis.settings, clock: systemClock(), log: silentLog, retentionMs: KEPT_MS });
+  const history = new RedisHistory({ settings: redis.settings, clock: systemClock(), log: silentLog, retentionMs: KEPT_MS, bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER } });
   await history.start();
   return history;
 };

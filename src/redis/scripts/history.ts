@@ -4,7 +4,8 @@ import { defineScript } from '../script.ts';
  * History lies under one prefix, KEYS[1], with one hash tag. `:bodies` has by id `group|claimed|ended|JSON`; `:groups` numbers each owner with
  * a pool, `namespace/team/user/pool`, and `:names` has them by number. There are two sorted sets for all, for each namespace, each owner and
  * each group: `:claimed` of `id|group|ended` by the moment of the claim, from which pages are read, and `:ended` of ids by the moment of
- * the end, which counts them.
+ * the end, which counts them. `:charges` has by id what counts in bytes for its owner, `:shares` orders owners by the sum of theirs, and `:bytes` has the sum of all.
+ * What a version without these recorded counts nothing.
  */
 const INDEXES = `
 local base = KEYS[1]
@@ -12,10 +13,20 @@ local function levels_of(name, group)
   local namespace, team, user = string.match(name, '^([^/]*)/([^/]*)/([^/]*)/')
   return { base .. ':all', base .. ':namespace:' .. namespace, base .. ':owner:' .. namespace .. '/' .. team .. '/' .. user, base .. ':group:' .. group }
 end
+local function charge(name, bytes)
+  local owner = string.match(name, '^[^/]*/[^/]*/[^/]*')
+  if tonumber(redis.call('ZINCRBY', base .. ':shares', bytes, owner)) <= 0 then redis.call('ZREM', base .. ':shares', owner) end
+  if redis.call('INCRBY', base .. ':bytes', string.format('%d', bytes)) <= 0 then redis.call('DEL', base .. ':bytes') end
+end
+`;
+
+/** What an entry and an event count beside their text: about what the indexes take. */
+const OVERHEAD = `
+local RECORD_BYTES, EVENT_BYTES = 1300, 100
 `;
 
 /** Records a finished sandbox; the first record of an id stands. ARGV: deadline, id, JSON, group's name, claimed at, ended at, ms that it is kept after that. Answers `ok`. */
-export const RECORD = defineScript('record', `${INDEXES}
+export const RECORD = defineScript('record', `${INDEXES}${OVERHEAD}
 local id, body, name, claimed, ended = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 if redis.call('HEXISTS', base .. ':bodies', id) == 1 then return {'ok'} end
 local group = redis.call('HGET', base .. ':groups', name)
@@ -25,6 +36,10 @@ if not group then
   redis.call('HSET', base .. ':names', group, name)
 end
 redis.call('HSET', base .. ':bodies', id, group .. '|' .. claimed .. '|' .. ended .. '|' .. body)
+local bytes = #body + RECORD_BYTES
+for _, event in ipairs(redis.call('ZRANGE', base .. ':events:' .. id, 0, -1)) do bytes = bytes + #event + EVENT_BYTES end
+redis.call('HSET', base .. ':charges', id, bytes)
+charge(name, bytes)
 for _, level in ipairs(levels_of(name, group)) do
   redis.call('ZADD', level .. ':claimed', claimed, id .. '|' .. group .. '|' .. ended)
   redis.call('ZADD', level .. ':ended', ended, id)
@@ -120,6 +135,8 @@ local function forget(ids)
   for _, id in ipairs(ids) do
     local group, claimed, ended = string.match(redis.call('HGET', base .. ':bodies', id) or '', '^(%d+)|(%d+)|(%d+)|')
     local name = group and redis.call('HGET', base .. ':names', group)
+    local bytes = redis.call('HGET', base .. ':charges', id)
+    if name and bytes then charge(name, -bytes) end
     if name then
       local levels = levels_of(name, group)
       for _, level in ipairs(levels) do
@@ -133,6 +150,7 @@ local function forget(ids)
     end
     redis.call('ZREM', base .. ':all:ended', id)
     redis.call('HDEL', base .. ':bodies', id)
+    redis.call('HDEL', base .. ':charges', id)
     redis.call('DEL', base .. ':events:' .. id)
   end
   return #ids
@@ -145,7 +163,18 @@ return {'ok', forget(redis.call('ZRANGEBYSCORE', base .. ':all:ended', '-inf', '
 `);
 
 /**
- * Forgets the oldest where Redis uses more than a share of its `maxmemory`; looks at that in the same step, so that any number of
+ * Forgets some of the owner that has most, those that ended first, where that owner or all together have more bytes than they may. ARGV: deadline, bytes of an owner, of all,
+ * most at once. Answers `ok` and how many.
+ */
+export const TRIM = defineScript('trim', `${FORGETTING}
+local loudest = redis.call('ZREVRANGE', base .. ':shares', 0, 0, 'WITHSCORES')
+local all = tonumber(redis.call('GET', base .. ':bytes') or 0)
+if not loudest[1] or tonumber(loudest[2]) <= tonumber(ARGV[2]) and all <= tonumber(ARGV[3]) then return {'ok', 0} end
+return {'ok', forget(redis.call('ZRANGE', base .. ':owner:' .. loudest[1] .. ':ended', 0, ARGV[4] - 1))}
+`);
+
+/**
+ * Forgets some of the owner that has most, those that ended first, or of all where most were recorded by a version that did not count, where Redis uses more than a share of its `maxmemory`; looks at that in the same step, so that any number of
  * replicas may ask. ARGV: deadline, the share, most at once. Answers `ok`, how many, and the share in use as text, 0 without a bound.
  */
 export const MAKE_ROOM = defineScript('make_room', `${FORGETTING}
@@ -154,20 +183,27 @@ local used, most = tonumber(string.match(info, 'used_memory:(%d+)')), tonumber(s
 if not most or most == 0 then return {'ok', 0, '0'} end
 local share = used / most
 if share <= tonumber(ARGV[2]) then return {'ok', 0, tostring(share)} end
-return {'ok', forget(redis.call('ZRANGE', base .. ':all:ended', 0, ARGV[3] - 1)), tostring(share)}
+local of, loudest = ':all', redis.call('ZREVRANGE', base .. ':shares', 0, 0)[1]
+if loudest and redis.call('HLEN', base .. ':charges') * 2 >= redis.call('HLEN', base .. ':bodies') then of = ':owner:' .. loudest end
+return {'ok', forget(redis.call('ZRANGE', base .. of .. ':ended', 0, ARGV[3] - 1)), tostring(share)}
 `);
 
 /**
  * Records events, of each sandbox the newest so many; one whose number is known counts as done. ARGV: deadline, most of a sandbox, ms that they are kept while it
  * is not finished, ms after its end, then sandbox, number and JSON in turn. Answers `ok`.
  */
-export const RECORD_EVENTS = defineScript('record_events', `
+export const RECORD_EVENTS = defineScript('record_events', `${INDEXES}${OVERHEAD}
 for i = 5, #ARGV, 3 do
   local id, number, key = ARGV[i], ARGV[i + 1], KEYS[1] .. ':events:' .. ARGV[i]
   if redis.call('ZCOUNT', key, number, number) == 0 then
     redis.call('ZADD', key, number, number .. '|' .. ARGV[i + 2])
     redis.call('ZREMRANGEBYRANK', key, 0, -1 - ARGV[2])
-    local ended = string.match(redis.call('HGET', KEYS[1] .. ':bodies', id) or '', '^%d+|%d+|(%d+)|')
+    local group, ended = string.match(redis.call('HGET', base .. ':bodies', id) or '', '^(%d+)|%d+|(%d+)|')
+    if ended and redis.call('HEXISTS', base .. ':charges', id) == 1 then
+      local bytes = #number + #ARGV[i + 2] + EVENT_BYTES
+      redis.call('HINCRBY', base .. ':charges', id, bytes)
+      charge(redis.call('HGET', base .. ':names', group), bytes)
+    end
     if ended then redis.call('PEXPIREAT', key, string.format('%d', ended + ARGV[4])) else redis.call('PEXPIRE', key, ARGV[3]) end
   end
 end

@@ -11,7 +11,7 @@ import { STATEMENTS } from '../../../src/embedded/database-statements.ts';
 import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
 import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
-import { aFinished } from '../../contracts/history.ts';
+import { aFinished, MANY_BYTES } from '../../contracts/history.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
@@ -303,7 +303,7 @@ describe('the database', () => {
       uid: 'u1', revision: '8', name: 'default', replicas: 2, source: { templateName: 'small' }, templateVersion: '1', updateStrategy: DEFAULT_UPDATE_STRATEGY,
     }]);
     expect(Number((template && await store.templates.update(template))?.revision)).to.be.greaterThan(8);
-    const history = sqliteHistory(database, { clock, log: quietLog, retentionMs: 1_000 });
+    const history = sqliteHistory(database, { clock, log: quietLog, retentionMs: 1_000, bounds: MANY_BYTES });
     await history.record(aFinished());
     expect((await history.list({}, { offset: 0, limit: 1 })).total).to.equal(1);
   });

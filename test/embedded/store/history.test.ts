@@ -1,22 +1,24 @@
 import { expect } from 'chai';
 import { SWEEP_PAUSE_MS } from '../../../src/contracts/retention.ts';
 import { sqliteHistory, SWEEP_ROWS } from '../../../src/embedded/history.ts';
-import { aFinished, historySuite } from '../../contracts/history.ts';
+import { aFinished, historySuite, MANY_BYTES } from '../../contracts/history.ts';
+import type { Tenant } from '../../../src/model/tenant.ts';
 import { ALICE } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { aDatabase, type OpenFile } from './a-database.ts';
 import { directly } from './old-files.ts';
 
 const RETENTION_MS = 3_600_000;
+const BOB = { ...ALICE, user: 'bob' };
 
 historySuite('SQLite', async () => {
   const { database, clock, close } = await aDatabase();
-  return { history: sqliteHistory(database, { clock, log: quietLog, retentionMs: RETENTION_MS }), close };
+  return { history: sqliteHistory(database, { clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES }), close };
 });
 
 describe('retention of the history', () => {
   let file: OpenFile;
-  const make = () => sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS });
+  const make = () => sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES });
 
   beforeEach(async () => { file = await aDatabase(); });
   afterEach(() => file.close());
@@ -46,6 +48,52 @@ describe('retention of the history', () => {
     expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [kept], total: 1 });
     expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
     expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
+  });
+
+  it('forgets before its time what one owner has beyond its bytes, events among them, and nothing of another', async () => {
+    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: { totalBytes: 1e9, tenantBytes: 600_000 } });
+    const now = file.clock.now();
+    const loud = Array.from({ length: 2 * SWEEP_ROWS }, (_, n) => aFinished({ claimedAt: now, terminatedAt: now + n }));
+    const event = { at: now, owner: ALICE, poolName: 'default', reason: 'Unhealthy', why: 'x'.repeat(4_000) } as const;
+    const quiet = aFinished({ owner: BOB, claimedAt: now - 9, terminatedAt: now - 9 });
+    await Promise.all([quiet, ...loud].map((row) => history.record(row)));
+    history.start();
+    const early = await step(0);
+    await history.recordEvents(loud.map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })));
+    const steps = [await step(SWEEP_PAUSE_MS), await step(1_000), await step(1_000)];
+    await history.stop();
+
+    expect([early, ...steps]).to.deep.equal([0, SWEEP_ROWS, 0, 0]);
+    expect(await history.find(loud[SWEEP_ROWS - 1]?.id ?? '')).to.equal(undefined);
+    expect(await history.find(loud[SWEEP_ROWS]?.id ?? '')).not.to.equal(undefined);
+    expect(await history.find(quiet.id)).to.deep.equal(quiet);
+  });
+
+  it('forgets of the owner that has most where all have too many bytes, and counts no more what it forgot', async () => {
+    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: { totalBytes: 200_000, tenantBytes: 1e9 } });
+    const now = file.clock.now();
+    const wide = (owner: Tenant, n: number) => aFinished({ owner, claimedAt: now, terminatedAt: now + n, cpu: 'x'.repeat(1_000) });
+    const quiet = Array.from({ length: 20 }, () => wide(BOB, -9));
+    for (let n = 0; n < 150; n++) await history.record(wide(ALICE, n));
+    await Promise.all(quiet.map((row) => history.record(row)));
+    history.start();
+    const steps = [await step(0), await step(1_000)];
+    await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(wide(ALICE, 200 + n))));
+    steps.push(await step(SWEEP_PAUSE_MS));
+    await history.stop();
+
+    expect(steps).to.deep.equal([SWEEP_ROWS, 0, 0]);
+    expect((await history.list({ owner: BOB }, { offset: 0, limit: 1 })).total).to.equal(20);
+  });
+
+  it('looks as soon as much was recorded', async () => {
+    const history = make();
+    history.start();
+    await step(0);
+    await Promise.all(Array.from({ length: 200 }, () => history.record(aFinished({ terminatedAt: 5 }))));
+
+    expect(await step(0)).to.equal(SWEEP_ROWS);
+    await history.stop();
   });
 
   it('looks again as time goes by', async () => {
@@ -102,7 +150,7 @@ describe('walking to a page of the history', () => {
   afterEach(() => file.close());
 
   it('ends once all that match were met, and never looks at many rows at a time', async () => {
-    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS });
+    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES });
     await Promise.all(Array.from({ length: 6_500 }, (_, n) => history.record(aFinished({ claimedAt: n, terminatedAt: n, poolName: n % 3_000 === 499 ? 'rare' : 'default' }))));
     const run = file.database.run.bind(file.database);
     const entries: number[] = [];
