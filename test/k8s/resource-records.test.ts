@@ -72,6 +72,16 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await Promise.all([here.records.stop(), there.records.stop()]);
   });
 
+  it('is not read again from what a list brings at the revision that is shown', async () => {
+    const api = new MemoryApi();
+    const { records, envs } = await aReplica(api);
+    const { uid } = await records.envs.create(anEnv('a'));
+    await eventually(() => envs.get(uid) !== undefined, 'the watch tells of it');
+    const [listed] = await records.envs.list();
+    expect(listed).to.equal(envs.get(uid)); // the very same
+    await records.stop();
+  });
+
   it('is a user\'s limits as they were read or written, none older afterwards, and the configured ones once a read finds none', async () => {
     const api = new MemoryApi();
     const replicaOf = async () => {
