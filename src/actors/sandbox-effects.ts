@@ -13,8 +13,11 @@ export interface SandboxEffectsDeps {
   readonly clock: Clock;
 }
 
-/** How long the answer to a DELETE waits for the mark: other replicas trust their mirrors where there is none. Less than RETRY_MS. */
-const MARK_MS = 800;
+/**
+ * How long the answer to a DELETE waits where the mark can't be made: other replicas trust their mirrors where there is none,
+ * and have heard of the end from their watches meanwhile. With the write itself less than RETRY_MS, as a rule.
+ */
+const MARK_MS = 500;
 
 type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
 
@@ -50,11 +53,11 @@ const claim = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: In
 
 /** That it ends is made known beside the durable end. */
 const release = async ({ driver, coordination, clock }: SandboxEffectsDeps, id: InstanceId, { end }: Extract<DriverIntent, { type: 'release' }>): Promise<void> => {
-  let cancel = (): void => undefined;
-  const soon = new Promise<void>((resolve) => { cancel = clock.at(clock.now() + MARK_MS, resolve); });
-  const marked = coordination.markEnded(id, end).catch(() => undefined);
+  const marked = coordination.markEnded(id, end).then(() => true, () => false);
   await driver.release(id, end);
-  await Promise.race([marked, soon]);
+  let cancel = (): void => undefined;
+  const heard = new Promise<void>((resolve) => { cancel = clock.at(clock.now() + MARK_MS, resolve); });
+  await Promise.race([heard, marked.then((isMarked) => (isMarked ? undefined : heard))]);
   cancel();
 };
 

@@ -161,10 +161,29 @@ describe('the supervisor', () => {
     let acknowledged = false;
     void deleteSandbox({ supervisor, clock })(alice, id).then(() => { acknowledged = true; });
     await eventually(() => driver.calls.includes(`release ${id}`), 'it is being released');
-    clock.advance(700);
+    clock.advance(400);
     await turnsOfTheLoop();
     expect(acknowledged).to.equal(false);
     marked();
+    await eventually(() => acknowledged, 'it is acknowledged');
+  });
+
+  it('acknowledges a delete that can not be marked once the watches of the others have told of it', async () => {
+    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    coordination.markEnded = async () => { throw new Error('Redis is away, for this replica alone'); };
+    driver.hold('release');
+    let acknowledged = false;
+    void deleteSandbox({ supervisor, clock })(alice, id).then(() => { acknowledged = true; });
+    await eventually(() => driver.calls.includes(`release ${id}`), 'it is being released');
+    clock.advance(400); // what the write takes tells the others nothing
+    driver.letGo('release');
+    await turnsOfTheLoop();
+    clock.advance(400);
+    await turnsOfTheLoop();
+    expect(acknowledged).to.equal(false);
+    clock.advance(100);
     await eventually(() => acknowledged, 'it is acknowledged');
   });
 

@@ -39,6 +39,11 @@ describe('what the verdict excuses, and what it does not', () => {
   describe('a namespace that was deleted', () => {
     const deleted = (): MadeUpRun => aClaim().at(200).disturbed({ namespace: 'team', to: 5_000, led: 5_000 }).podGone('a').recordGone('a').poolGone('p');
 
+    it('is an excuse for a name, and its next bearer may end by force all the same', () => {
+      const next = deleted().at(9_000).pool('p', { poolUid: 'uid-of-next' }).idle('b', 'next').at(9_100).call({ ...claim }, { status: 201, id: 'b' }).claimed('b')
+        .at(9_900).call({ what: 'delete-pool', pool: 'p', force: true }, { status: 200 }).podGone('b');
+      expect(promisesBroken(next)).to.deep.equal([]);
+    });
     it('takes with it what was there', () => { expect(promisesBroken(deleted())).to.deep.equal([]); });
     it('is no excuse for what is born after it', () => {
       const later = deleted().at(9_000).pool('q').idle('b', 'q').call({ ...claim, pool: 'q' }, { status: 201, id: 'b' }).claimed('b').at(9_900).podGone('b');

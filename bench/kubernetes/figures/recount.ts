@@ -96,6 +96,11 @@ const servedAll = async (coordination: Coordination, tenants: readonly Tenant[])
   }
 };
 
+/** Tells nothing until it is ended. */
+const silent = (signal: AbortSignal): AsyncIterable<never> => ({
+  [Symbol.asyncIterator]: () => ({ next: async () => { await once(signal, 'abort'); return { done: true, value: undefined }; } }),
+});
+
 /** Usage by the records that an API server would send in pages of JSON. */
 const simulatedRecords = async () => {
   const tenants = Array.from({ length: TENANTS }, (_, n): Tenant => ({ namespace: `team-${n}`, team: `team-${n}`, user: 'u' }));
@@ -116,7 +121,7 @@ const simulatedRecords = async () => {
   };
   const api = {
     list: (path: string, query: ListQuery) => read(listed(path), Number(query.continue ?? 0)),
-    watch: async function* (_path: string, _query: object, signal: AbortSignal) { await once(signal, 'abort'); },
+    watch: (_path: string, _query: object, signal: AbortSignal) => silent(signal),
   } as unknown as ApiClient; // nothing is written or read by name
   const server: ApiServer = { lane: () => api, calm: async () => undefined, close: async () => undefined };
   const records = new ResourceRecords({ api: server, resource, log: silentLog, now: () => Date.now(), outdated: () => undefined });

@@ -37,7 +37,7 @@ export const caseOf = (evidence: Evidence): Case => {
     if (of) of.push(call);
     else about.set(id, [call]);
   }
-  return { ...evidence, calls, everyCall: evidence.calls, instances, pools, envs, all, time, about, deletes, forced: forcedIn(evidence.calls, pools) };
+  return { ...evidence, calls, everyCall: evidence.calls, instances, pools, envs, all, time, about, deletes, forced: forcedIn(evidence.calls, all.pools) };
 };
 
 const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<string, Moment> => {

@@ -1,6 +1,6 @@
 import type { ClaimState, EnvState, PodState, PoolState, RecordState, StoreChange } from './history.ts';
 
-/** `booting`: a node has its Pod, and is yet to start it. `idle`: it could be claimed. `ended`: nothing of it runs, or will. */
+/** `booting`: its Pod stands, and is the scheduler's and its node's to start. `idle`: it could be claimed. `ended`: nothing of it runs, or will. */
 export type LifeState = 'starting' | 'booting' | 'idle' | 'unavailable' | 'running' | 'ended';
 
 /** From one revision up to, and not with, another; Infinity: to the end of the log. */
@@ -130,6 +130,6 @@ const stateOf = (life: Growing, takesWork: (node: string) => boolean): LifeState
   if (pod) life.hadPod = true;
   if (record.claim) return pod && pod.vitals !== 'over' && !pod.terminating ? 'running' : 'ended';
   if (record.terminating || pod?.vitals === 'over' || (!pod && life.hadPod)) return 'ended';
-  if (pod?.vitals !== 'ready') return pod?.node !== undefined && !pod.terminating ? 'booting' : 'starting';
+  if (pod?.vitals !== 'ready') return pod && !pod.terminating ? 'booting' : 'starting';
   return pod.terminating || (pod.node !== undefined && !takesWork(pod.node)) ? 'unavailable' : 'idle';
 };

@@ -5,7 +5,7 @@ import type { LifeState, PoolLife } from '../lives.ts';
 
 const WITHIN_MS = 10_000;
 
-/** After 10 s of calm each pool has what it should: as many idle, running and left to their nodes as its replicas. */
+/** After 10 s of calm each pool has what it should: as many idle, running and left to the scheduler and their nodes as its replicas. */
 export const poolsFull = (seen: Case): readonly string[] => {
   const steps = usableSteps(seen);
   return [...seen.pools.values()].flatMap((pool) => {
