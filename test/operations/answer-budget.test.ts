@@ -36,6 +36,12 @@ describe('the budget of bytes for answers', () => {
     expect(codeOf(() => budget.room('d').hold(501))).to.equal('RATE_LIMITED');
   });
 
+  it('tells a tenant that has most of all that it is its own share, whatever little others have', () => {
+    const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
+    budget.room('a').hold(10);
+    expect(codeOf(() => budget.room('b').hold(496))).to.equal('RATE_LIMITED');
+  });
+
   it('counts what is owed beyond it, and nothing after the release', () => {
     const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
     const room = budget.room('a');
