@@ -6,7 +6,7 @@ import {
 import { podNameOf, type InstanceId } from '../model/identifiers.ts';
 import type { ApiClient } from './api-client.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
-import { NodeSilent, unjoinable, type PodTarget } from './pod-presence.ts';
+import { unjoinable, type PodTarget } from './pod-presence.ts';
 import { PodProbes } from './pod-probes.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
@@ -18,12 +18,12 @@ export interface InstanceAccessDeps {
   readonly api: ApiClient;
   readonly streams: PodStreams;
   readonly mirror: InstanceMirror;
-  readonly silentNodes: Pick<SilentNodes, 'answered' | 'noAnswer'>;
+  readonly silentNodes: Pick<SilentNodes, 'answered'>;
   /** Has the mirror know record and Pod as they stand now. */
   readonly read: (id: InstanceId) => Promise<unknown>;
 }
 
-/** The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer. */
+/** The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer; of those that don't, `PodStreams` tells. */
 export class InstanceAccess {
   readonly #deps: InstanceAccessDeps;
   readonly #probes: PodProbes;
@@ -69,16 +69,10 @@ export class InstanceAccess {
   async #enter<T>(id: InstanceId, container: string | undefined, way: (pod: PodTarget) => Promise<T>): Promise<T> {
     const target = await this.#target(id, container);
     if (!target) throw new InstanceGone('its Pod is gone');
-    const { silentNodes, mirror } = this.#deps;
-    const node = mirror.pod(id)?.nodeName ?? '';
-    try {
-      const done = await way(target);
-      silentNodes.answered(node);
-      return done;
-    } catch (error) {
-      if (error instanceof NodeSilent) silentNodes.noAnswer(node);
-      throw error;
-    }
+    const { silentNodes } = this.#deps;
+    const done = await way(target);
+    silentNodes.answered(target.node ?? '');
+    return done;
   }
 
   async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
@@ -95,6 +89,6 @@ export class InstanceAccess {
     const first = pod?.containers?.[0] ?? Object.keys(mirror.sandbox(id)?.record.containerImages ?? {})[0];
     const wanted = container ?? first;
     if (!pod || wanted === undefined || mirror.isPodGone(id)) return undefined;
-    return { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted };
+    return { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted, node: pod.nodeName };
   }
 }

@@ -33,12 +33,14 @@ export class PodPorts {
     await requireJoinable(this.#links.api, target);
     signal.throwIfAborted();
     const socket = await this.#open(target, port);
+    const silent = (): void => { this.#links.silent(target); };
+    const { answerWithinMs } = this.#links;
     if (socket.subprotocol !== TUNNEL) {
       if (signal.aborted) socket.close();
       signal.throwIfAborted();
-      return portOverChannels(socket, port, signal);
+      return portOverChannels(socket, { port, signal, silent, answerWithinMs });
     }
-    const tunnel = new PortTunnel(socket, (free) => { this.#kept.keep(target.uid, free); });
+    const tunnel = new PortTunnel(socket, { freed: (free) => { this.#kept.keep(target.uid, free); }, silent, answerWithinMs });
     this.#links.background(tunnel.closed.then(() => { this.#kept.drop(tunnel); }));
     if (signal.aborted) this.#kept.keep(target.uid, tunnel);
     signal.throwIfAborted();
@@ -48,6 +50,6 @@ export class PodPorts {
   #open(target: PodTarget, port: number): Promise<ChannelSocket> {
     // An API server older than 1.31 takes the second one, by which a link has a single connection.
     const opening = this.#links.open(target, `portforward?ports=${port}`, TUNNEL, 'v4.channel.k8s.io');
-    return enterPod(this.#links.api, target, opening);
+    return enterPod(this.#links, target, opening);
   }
 }

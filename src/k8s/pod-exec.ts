@@ -141,7 +141,7 @@ class Execution {
 
   async #open(command: Omit<Command, 'tty'>): Promise<void> {
     const opening = openCommand(this.#links, this.#target, { ...command, tty: false });
-    const socket = await enterPod(this.#links.api, this.#target, opening);
+    const socket = await enterPod(this.#links, this.#target, opening);
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({
@@ -214,7 +214,10 @@ class Execution {
   #notBegun(failure: string): void {
     if (this.#bare && ABSENT.test(failure)) return this.#finish(127, failure);
     if (this.#bare && FORBIDDEN.test(failure)) return this.#finish(126, failure);
-    if (isNodeSilent(failure)) return this.#fail(new NodeSilent({ cause: new Error(failure) }));
+    if (isNodeSilent(failure)) {
+      this.#links.silent(this.#target);
+      return this.#fail(new NodeSilent({ cause: new Error(failure) }));
+    }
     requireJoinable(this.#links.api, this.#target).then(
       () => { this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${cleaned(failure)}`)); },
       (error: unknown) => { this.#fail(error); },

@@ -16,18 +16,23 @@ export interface PodLinksDeps {
   /** A link without an answer to two pings is dead; 15 s between them where unset. */
   readonly pingEveryMs?: number;
   readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
+  /** For the runtime to connect to a port; as `PortStreamTerms`. */
+  readonly answerWithinMs?: number;
 }
 
 /** The links into Pods that are open, and the work that goes on after its caller was answered. */
 export class PodLinks {
   readonly api: ApiClient;
   readonly log: Log;
+  readonly answerWithinMs: number | undefined;
   readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs' | 'openWithinMs'>;
   readonly #open = new Map<string, Set<ChannelSocket>>();
   readonly #background = new Set<Promise<void>>();
+  #silent: (node: string) => void = () => {};
   readonly #stopping = new AbortController();
 
-  constructor({ access, api, log, agent, pingEveryMs, openWithinMs }: PodLinksDeps) {
+  constructor({ access, api, log, agent, pingEveryMs, openWithinMs, answerWithinMs }: PodLinksDeps) {
+    this.answerWithinMs = answerWithinMs;
     this.api = api;
     this.log = log;
     this.#terms = { access, agent, ...(pingEveryMs === undefined ? {} : { pingEveryMs }), ...(openWithinMs === undefined ? {} : { openWithinMs }) };
@@ -44,6 +49,13 @@ export class PodLinks {
     }));
     return socket;
   }
+
+  /** `told` is called with each node that does not answer. */
+  whenSilent(told: (node: string) => void): void { this.#silent = told; }
+
+  readonly silent = ({ node }: PodTarget): void => {
+    if (node !== undefined) this.#silent(node);
+  };
 
   /** Cuts what leads into a Pod that is gone: its kubelet may be gone too, and say nothing. */
   cut(uid: string): void {

@@ -23,6 +23,8 @@ export interface PodTarget {
   readonly name: string;
   readonly uid: string;
   readonly container: string;
+  /** Where it runs, as far as that is known. */
+  readonly node?: string | undefined;
 }
 
 export interface PodPresence {
@@ -68,18 +70,28 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
   if (state !== 'running') throw new InstanceGone(why);
 };
 
+/** What tells where a Pod stands, and is told of nodes that did not answer. */
+export interface PodWays {
+  readonly api: ApiClient;
+  /** The node did not answer the API server, or that not us. */
+  readonly silent: (target: PodTarget) => void;
+}
+
 /**
  * Opens a way into a Pod. A kubelet that has just started answers 404 for what it has run all the
  * while, and API servers pass that on as if they had no such Pod: whether it is gone is read off
  * the Pod. The caller has just read that: an answer that is still due then is the kubelet's. Rejects
- * with InstanceGone or NotJoinable, or with what `way` rejects with.
+ * with InstanceGone or NotJoinable, or with what `way` rejects with. That the node is silent is told
+ * also where nobody waits for the way any more.
  */
-export const enterPod = async <T>(api: ApiClient, target: PodTarget, way: Promise<T>): Promise<T> => {
+export const enterPod = async <T>({ api, silent }: PodWays, target: PodTarget, way: Promise<T>): Promise<T> => {
   try {
     return await way;
   } catch (error) {
-    if (error instanceof ApiRefused && isNodeSilent(error.message)) throw new NodeSilent({ cause: error });
-    if (error instanceof LinkLate) throw new NodeSilent({ cause: error });
+    if (error instanceof LinkLate || (error instanceof ApiRefused && isNodeSilent(error.message))) {
+      silent(target);
+      throw new NodeSilent({ cause: error });
+    }
     if (!isAbsent(error, 'pods')) throw unjoinable(error);
     await requireJoinable(api, target);
     throw new NotJoinable(NOT_KNOWN_YET, { cause: error });

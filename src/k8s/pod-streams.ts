@@ -27,6 +27,9 @@ export class PodStreams {
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
+  /** `told` is called with a node whenever it did not answer, also where whoever asked has left by then. */
+  whenSilent(told: (node: string) => void): void { this.#links.whenSilent(told); }
+
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return execInPod(this.#links, meant(pod, request.container), request, signal);
   }

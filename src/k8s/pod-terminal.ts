@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { NotJoinable, OutcomeUnknown, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
-import { ApiUnreachable } from './api-errors.ts';
+import { ApiUnreachable, LinkLate } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { cleaned } from './cleaned-message.ts';
@@ -26,18 +26,12 @@ export const attachToPod = async (links: PodLinks, target: PodTarget, { argv, co
   await requireJoinable(links.api, target);
   const command = { argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv], stdin: true, tty: true };
   const opening = openCommand(links, target, command).catch((error: unknown) => {
-    throw error instanceof ApiUnreachable ? new OutcomeUnknown('the API server does not answer', { cause: error }) : error;
+    throw error instanceof ApiUnreachable && !(error instanceof LinkLate) ? new OutcomeUnknown('the API server does not answer', { cause: error }) : error;
   });
-  const socket = await enterPod(links.api, target, opening);
+  const socket = await enterPod(links, target, opening);
   const terminal = new PodTerminal(links, target, socket);
   await terminal.begin(cols, rows);
   return terminal;
-};
-
-const unopened = (status: CommandStatus): NotJoinable => {
-  if (!('failure' in status)) return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
-  if (isNodeSilent(status.failure)) return new NodeSilent({ cause: new Error(status.failure) });
-  return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
 };
 
 class PodTerminal implements Terminal {
@@ -139,7 +133,7 @@ class PodTerminal implements Terminal {
   }
 
   #ended(status: CommandStatus): void {
-    if (this.#pid === undefined) return this.#notBegun(unopened(status));
+    if (this.#pid === undefined) return this.#notBegun(this.#unopened(status));
     if ('failure' in status) return this.#lost(status.failure);
     this.#finish();
     if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);
@@ -157,6 +151,13 @@ class PodTerminal implements Terminal {
     this.#settle(null);
     if (!this.#closed) this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
     this.#channel.destroy();
+  }
+
+  #unopened(status: CommandStatus): NotJoinable {
+    if (!('failure' in status)) return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
+    if (!isNodeSilent(status.failure)) return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
+    this.#links.silent(this.#target);
+    return new NodeSilent({ cause: new Error(status.failure) });
   }
 
   #notBegun(error: Error): void {

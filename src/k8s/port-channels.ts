@@ -1,5 +1,5 @@
 import type { ChannelSocket } from './channel-socket.ts';
-import { PortStream } from './port-stream.ts';
+import { PortStream, type PortStreamTerms } from './port-stream.ts';
 
 const DATA = 0;
 const FAILURE = 1;
@@ -7,13 +7,16 @@ const FAILURE = 1;
 const PREFIX_BYTES = 2;
 const LONGEST_FAILURE = 1_024;
 
+/** `silent` as in `PortCarrier`. */
+export type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> & Pick<PortStreamTerms['carrier'], 'silent'>;
+
 /** The one connection that a link has where the API server can't tunnel SPDY; it ends with the link. */
-export const portOverChannels = (socket: ChannelSocket, port: number, signal: AbortSignal): PortStream => {
+export const portOverChannels = (socket: ChannelSocket, { silent, ...terms }: PortTerms): PortStream => {
   const carrier = {
     send: socket.send.bind(socket), pause: () => { socket.pause(); }, resume: () => { socket.resume(); },
-    roundTrip: () => socket.roundTrip(), left: () => { socket.close(); },
+    roundTrip: () => socket.roundTrip(), left: () => { socket.close(); }, silent,
   };
-  const stream = new PortStream({ carrier, channel: DATA, port, signal });
+  const stream = new PortStream({ carrier, channel: DATA, ...terms });
   const prefixes = { [DATA]: PREFIX_BYTES, [FAILURE]: PREFIX_BYTES };
   const heard = (channel: number, bytes: Buffer): void => {
     if (channel !== DATA && channel !== FAILURE) return;

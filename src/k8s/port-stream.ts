@@ -16,6 +16,8 @@ export interface PortCarrier extends Channels {
   roundTrip(): Promise<void>;
   /** The stream is destroyed. */
   left(): void;
+  /** Nothing came in time that would say that the container runtime connects. */
+  silent(): void;
 }
 
 export interface PortStreamTerms {
@@ -24,6 +26,8 @@ export interface PortStreamTerms {
   readonly port: number;
   /** Ends it until `begun`. */
   readonly signal: AbortSignal;
+  /** 15 s unless told. */
+  readonly answerWithinMs?: number | undefined;
 }
 
 /**
@@ -47,7 +51,7 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     this.#taken.catch(() => undefined); // whoever asks is told
     this.on('error', () => undefined); // where nobody has it yet
     this.#abort = () => { this.destroy(asError(terms.signal.reason)); };
-    this.#timer = setTimeout(() => { this.refuse('no answer'); }, ANSWER_WITHIN_MS);
+    this.#timer = setTimeout(() => { this.#unanswered(); }, terms.answerWithinMs ?? ANSWER_WITHIN_MS);
     terms.signal.addEventListener('abort', this.#abort, { once: true });
     if (terms.signal.aborted) this.#abort();
   }
@@ -83,6 +87,11 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
     this.#disarm();
     this.#settle?.reject(error ?? new PortUnreachable(`port ${this.#terms.port}: the connection was closed`));
     super._destroy(error, done);
+  }
+
+  #unanswered(): void {
+    this.#terms.carrier.silent();
+    this.refuse('no answer');
   }
 
   async #awaitRefusal(): Promise<void> {

@@ -21,13 +21,22 @@ interface Tunnelled {
   hasFailed: boolean;
 }
 
+export interface PortTunnelTerms {
+  /** Called each time when the next connection may begin. */
+  readonly freed: (tunnel: PortTunnel) => void;
+  /** As in `PortCarrier`. */
+  readonly silent: () => void;
+  /** As in `PortStreamTerms`. */
+  readonly answerWithinMs?: number | undefined;
+}
+
 /**
  * A link to one Pod that leads to ports of it, for one connection after the other: a reader that is behind stops the whole link,
- * and nobody else's connection. `freed` is called each time when the next one may begin; a link on which anything failed is closed.
+ * and nobody else's connection. A link on which anything failed is closed.
  */
 export class PortTunnel {
   readonly #socket: ChannelSocket;
-  readonly #freed: (tunnel: PortTunnel) => void;
+  readonly #terms: PortTunnelTerms;
   readonly #reader = new SpdyReader((event) => { this.#heard(event); });
   readonly #pings = new Map<number, () => void>();
   #current: Tunnelled | undefined;
@@ -36,9 +45,9 @@ export class PortTunnel {
   #hasBegun = false;
   #isOver = false;
 
-  constructor(socket: ChannelSocket, freed: (tunnel: PortTunnel) => void) {
+  constructor(socket: ChannelSocket, terms: PortTunnelTerms) {
     this.#socket = socket;
-    this.#freed = freed;
+    this.#terms = terms;
     socket.listenToFrames({ frame: (bytes) => { this.#read(bytes); }, closed: (why) => { this.#closed(why); } });
   }
 
@@ -57,13 +66,14 @@ export class PortTunnel {
       resume: () => { this.#socket.resume(); },
       roundTrip: () => this.#roundTrip(),
       left: () => { this.#left(data); },
+      silent: this.#terms.silent,
     };
     const headers = { port: String(port), requestid: String(failure) };
     const opening = Buffer.concat([
       openStream(failure, { ...headers, streamtype: 'error' }, { first: !this.#hasBegun }), endStream(failure),
       openStream(data, { ...headers, streamtype: 'data' }, { first: false }),
     ]);
-    const stream = new PortStream({ carrier, channel: data, port, signal });
+    const stream = new PortStream({ carrier, channel: data, port, signal, answerWithinMs: this.#terms.answerWithinMs });
     this.#current = { data, failure, stream, opening, isBegun: false, isDataOver: false, isFailureOver: false, hasFailed: false };
     setImmediate(() => { this.#open(data); });
     return stream;
@@ -96,7 +106,7 @@ export class PortTunnel {
     if (current.opening === undefined) this.#socket.sendFrame(current.isDataOver ? endStream(data) : resetStream(data));
     this.#socket.resume();
     const isSound = current.opening !== undefined || (current.isBegun && !current.hasFailed);
-    if (isSound && this.#nextStream < 4 * MOST_CONNECTIONS) this.#freed(this);
+    if (isSound && this.#nextStream < 4 * MOST_CONNECTIONS) this.#terms.freed(this);
     else this.close();
   }
 

@@ -77,6 +77,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     this.#soon = deps.api.lane('claims');
     this.#background = deps.api.lane('background');
     this.#silentNodes = new SilentNodes({ ...deps, changed: (name) => { this.#mirror.nodeChanged(name); } });
+    deps.streams.whenSilent((name) => { this.#silentNodes.noAnswer(name); });
     this.#mirror = new InstanceMirror({
       idleTrouble: (name) => this.#silentNodes.trouble(name),
       report: (fact) => { this.#report(fact); }, missesPod: (id) => { this.#lookForPod(id); }, nodeTrouble: (name) => this.#reflectors.nodeTrouble(name),

@@ -118,7 +118,7 @@ export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'> & { reado
       stopping: counts.stopping + counts.retiring,
       failed: counts.failed,
       ...(hindrance ? { problem: hindrance.message } : {}),
-      hint: hindrance ? HINTS[hindrance.reason] ?? CHANGE : hintOf(counts),
+      hint: hindrance ? hintAgainst(hindrance) : hintOf(counts),
     },
     retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
   });
@@ -129,6 +129,13 @@ const hintOf = ({ starting, unavailable = 0 }: Partial<PoolCounts> & Pick<PoolCo
     : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}';
 };
 
+const hintAgainst = ({ reason, message }: Hindrance): string =>
+  (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message) ? CLOSED_NODES : HINTS[reason] ?? CHANGE);
+
+/** What schedulers say of nodes that take nothing new, and of those without room. */
+const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
+const NO_ROOM = /\bInsufficient\b|Too many pods/;
+const CLOSED_NODES = 'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
 const CHANGE = 'instances do not start: change what the problem names, by PUT /v1/sandboxpools/{name} or in the template; it is tried again by itself';
 const HINTS: Readonly<Record<string, string>> = {
   ImageUnavailable: 'the image can not be had: name another as overrides.image of PUT /v1/sandboxpools/{name} or in the template, or give the registry\'s password as overrides.imagePullSecret; it is tried again by itself',

@@ -1,4 +1,5 @@
 import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
+import { NodeSilent, type PodTarget } from '../../src/k8s/pod-presence.ts';
 import { podPath } from '../../src/k8s/pod-resource.ts';
 import { rewritten, sandboxPath } from '../../src/k8s/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
@@ -20,9 +21,22 @@ export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0,
   if (!api.objects.has('/api/v1/nodes/n1')) api.put('/api/v1/nodes/n1', { metadata: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
   const clock = new TestClock();
   const driver = new KubernetesSandboxDriver({
-    api: api.server, streams: { gone: () => undefined, stop: async () => undefined, exec } as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
+    api: api.server, streams: fakeStreams(exec) as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
   });
   return { driver, clock };
+};
+
+/** As `PodStreams`, as far as these tests go. */
+const fakeStreams = (exec: DriverSettings['exec']): object => {
+  let silent = (_node: string): void => {};
+  return {
+    gone: () => undefined, stop: async () => undefined,
+    whenSilent: (told: typeof silent) => { silent = told; },
+    exec: async ({ node }: PodTarget) => await exec?.().catch((error: unknown) => {
+      if (error instanceof NodeSilent && node !== undefined) silent(node);
+      throw error;
+    }),
+  };
 };
 
 /** The same, watching; `facts`: what it has reported. */

@@ -63,13 +63,15 @@ export interface FakePod {
   refused: () => void;
   /** The kubelet hangs: a way into the Pod gets no answer. */
   isHung: boolean;
+  /** How many were tried while it hangs. */
+  readonly ways: number;
   /** The Pod is no more. */
   isGone: boolean;
   close(): Promise<void>;
 }
 
 /** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
-export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number; readonly silenceMs?: number } = {}): Promise<FakePod> => {
+export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number; readonly answerWithinMs?: number; readonly silenceMs?: number } = {}): Promise<FakePod> => {
   const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
   const logRequests: string[] = [];
   const server = createServer((request, response) => {
@@ -110,7 +112,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, get ways() { return hung.length; }, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       for (const socket of hung) socket.destroy();

@@ -1,28 +1,60 @@
 import { expect } from 'chai';
+import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import { refusalOf } from '../../src/http/error-table.ts';
 import { NodeSilent } from '../../src/k8s/pod-presence.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const NEVER = new AbortController().signal;
-const REQUEST = { argv: ['true'], timeoutMs: 30_000, outputLimit: 100 };
+const COMMAND = { argv: ['true'], timeoutMs: 30_000, outputLimit: 100 };
+const TERMINAL = { argv: ['sh'], cols: 80, rows: 24 };
 
 describe('a kubelet that hangs, while its API server answers', () => {
   let under: FakePod;
+  let silent: string[];
   beforeEach(async () => {
-    under = await aFakePod(() => undefined, { openWithinMs: 100 });
+    under = await aFakePod(() => undefined, { openWithinMs: 100, answerWithinMs: 100 });
     under.isHung = true;
+    silent = [];
+    under.streams.whenSilent((node) => { silent.push(node); });
   });
   afterEach(() => under.close());
 
+  const pod = (): FakePod['pod'] => ({ ...under.pod, node: 'n1' });
+
   for (const [way, open] of [
-    ['a command', () => under.streams.exec(under.pod, REQUEST, NEVER)],
-    ['a connection', () => under.streams.dial(under.pod, 7_000, NEVER)],
+    ['a command', () => under.streams.exec(pod(), COMMAND, NEVER)],
+    ['a terminal', () => under.streams.attach(pod(), TERMINAL)],
+    ['a connection', () => under.streams.dial(pod(), 7_000, NEVER)],
   ] as const) {
     it(`has its node known as silent by ${way}, which the client may try again`, async () => {
       const failure = await rejection(open());
       expect(failure).to.be.instanceOf(NodeSilent);
       expect(refusalOf(failure)).to.deep.include({ code: 'UNAVAILABLE', retryAfter: 1 });
+      expect(silent).to.deep.equal(['n1']);
     });
   }
+
+  it('has its node known as silent also by a command whose timeout is over before', async () => {
+    await rejection(under.streams.exec(pod(), { ...COMMAND, timeoutMs: 1 }, NEVER));
+    expect(silent).to.deep.equal([]);
+    await eventually(() => silent.length > 0, 'it is told');
+  });
+
+  it('has its node known as silent also by a command that its client gave up', async () => {
+    const leaving = new AbortController();
+    const command = rejection(under.streams.exec(pod(), COMMAND, leaving.signal));
+    await eventually(() => under.ways > 0, 'it is on its way');
+    leaving.abort(new Error('left'));
+    expect(String(await command)).to.contain('left');
+    await eventually(() => silent.length > 0, 'it is told');
+  });
+
+  it('has its node known as silent by a link that is there already, too', async () => {
+    under.isHung = false;
+    const connection = await under.streams.dial(pod(), 7_000, NEVER);
+    expect(await rejection(connection.taken ?? Promise.resolve())).to.be.instanceOf(PortUnreachable);
+    expect(silent).to.deep.equal(['n1']);
+  });
 });

@@ -34,7 +34,7 @@ const launchedWith = async (
   };
   const driver = new KubernetesSandboxDriver({
     api: { lane: () => client, calm: async () => undefined } as never,
-    streams: {} as never,
+    streams: { whenSilent: () => undefined } as never,
     volumes: { provided: true, list },
     outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace,
     clock: new TestClock(),

@@ -34,7 +34,7 @@ describe('a driver whose watch is behind', () => {
   it('says of a sandbox whose Pod an uncached look does not find that it is gone', async () => {
     const store = aStore();
     const driver = new KubernetesSandboxDriver({
-      api: store.lanes as never, streams: {} as never, volumes: { provided: false, list: async () => [] }, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock: new TestClock(), log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+      api: store.lanes as never, streams: { whenSilent: () => undefined } as never, volumes: { provided: false, list: async () => [] }, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock: new TestClock(), log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
     });
     const { record, definition } = anOrder();
     const containers = definition.containers.map((container) => ({ ...container, image: 'registry.invalid/sandbox:1' }));

@@ -31,7 +31,7 @@ const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiSer
   },
 });
 
-const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused, dialKept: () => undefined, gone: () => {}, stop: async () => {} };
+const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused, dialKept: () => undefined, whenSilent: () => {}, gone: () => {}, stop: async () => {} };
 
 describe('sandboxes as Pods of a real API server', function () {
   this.timeout(90_000);

@@ -100,6 +100,7 @@ describe('drills on a real node', function () {
       const refused = await claim('drained');
       expect(refused.status).to.equal(429);
       expect(refused.json.detail?.['problem']).to.contain('unschedulable');
+      expect(refused.json.detail?.['hint']).to.contain('nodes take nothing new');
     } finally {
       await kubectl('uncordon', REAL_NODE);
     }
