@@ -86,13 +86,17 @@ export class Births {
   async #record({ record }: Birth): Promise<StoredSandbox> {
     const { api, mirror } = this.#deps;
     const { id, poolUid, poolOwner: { namespace } } = record;
+    const made = mirror.createsSandbox();
+    let isMade = true;
     const answer = await api.create(sandboxesPath(namespace), bornSandbox(record)).catch((error: unknown) => {
       if (!isRefused(error, 409)) throw error;
+      isMade = false;
       return api.get(sandboxPath(namespace, id));
     });
     const stored = storedFrom(answer);
     if (stored.record.poolUid !== poolUid) throw new Error('a record of its name is there that is not its own');
-    mirror.putSandbox(stored);
+    if (isMade) made(stored);
+    else mirror.putSandbox(stored);
     return stored;
   }
 

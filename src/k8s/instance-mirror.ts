@@ -103,6 +103,12 @@ export class InstanceMirror {
   /** Takes the answer to a write or an uncached read. `quietly`: whoever wrote it knows what it says. */
   putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void { this.sandboxes.learn(sandboxVersionOf(stored), options); }
 
+  /** Begins to make a record. Call what it returns with what was made. */
+  createsSandbox(): (made: StoredSandbox) => void {
+    const made = this.sandboxes.creates();
+    return (stored) => { made(sandboxVersionOf(stored)); };
+  }
+
   /** Takes the answer to the removal of a record. */
   dropSandbox(id: InstanceId, uid: string): void {
     const known = this.sandbox(id);

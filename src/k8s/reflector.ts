@@ -137,8 +137,7 @@ export class Reflector<T> {
       await this.#waiters.until(() => this.#hasReached(revision), { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: 0 });
       return;
     }
-    const now = await versionsNow(api, this.#deps, deadlineMs);
-    const { revision } = now;
+    const now = await versionsNow(api, this.#deps, deadlineMs), { revision } = now;
     if (isOlder(revision, before)) this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
     const missing = new Set([...now.versions.keys(), ...this.#mirror.keys()]);
     const hasShown = (): boolean => {
@@ -297,10 +296,10 @@ export class Reflector<T> {
   get #mostCompared(): number { return this.#deps.mostCompared ?? MOST_COMPARED; }
 
   #take({ type, object }: WatchEvent): void {
-    const revision = resourceVersionOf(object);
-    if (compareVersions(revision, this.revision) < 0) {
-      this.#storeWentBack(`it went back from revision ${this.revision} to ${revision}`);
-      throw new ApiUnreachable(`the API server went back from revision ${this.revision} to ${revision}`);
+    const [before, revision] = [this.revision, resourceVersionOf(object)];
+    if (isOlder(revision, before)) {
+      this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+      throw new ApiUnreachable(`the API server went back from revision ${before} to ${revision}`);
     }
     if (type !== 'BOOKMARK') {
       this.counters.events += 1;
@@ -316,6 +315,7 @@ export class Reflector<T> {
   #storeWentBack(why: string): void {
     if (this.#listDue?.afresh) return;
     this.#listDue = { afresh: true };
+    this.#mirror.distrust();
     this.#doubt = undefined;
     this.#heardAt = Number.NEGATIVE_INFINITY;
     this.#problem = `the API server's store is another one than before: ${why}`;

@@ -58,6 +58,8 @@ export class Mirror<T> {
   #revision = '';
   #lists = 0;
   #epoch = 0;
+  /** The list that is to show another store than before, until it is complete; Infinity: it is yet to begin. */
+  #afreshList: number | undefined;
   #shown = 0;
   #wentBack: (why: string) => void = () => undefined;
   #doubts: (key: string) => void = () => undefined;
@@ -105,13 +107,20 @@ export class Mirror<T> {
   /** Takes a watch's word that it told all that happened up to the revision. */
   advance(revision: Revision): void { this.#revision = revision; }
 
+  /** The store is another one than before, perhaps an older copy, and is about to be listed: no revision is known to be passed. */
+  distrust(): void {
+    this.#revision = '';
+    this.#afreshList = Number.POSITIVE_INFINITY;
+  }
+
   /** Begins to take a list that is read from now on. `afresh`: the store is another one than before, and may be an older. */
   list({ afresh = false }: { readonly afresh?: boolean } = {}): MirrorList<T> {
     const number = this.#lists += 1;
     const listed = new Map<string, string>();
     if (afresh) {
+      this.distrust();
       this.#epoch += 1;
-      this.#revision = '';
+      this.#afreshList = number;
       this.#dead.clear();
     }
     const epoch = this.#epoch;
@@ -140,6 +149,15 @@ export class Mirror<T> {
       const known = this.#entries.get(key);
       // Of one that was made meanwhile the read says nothing.
       if (before && known?.uid === before.uid) this.#drop(known, 'ahead');
+    };
+  }
+
+  /** Begins a write that makes an object. Call what it returns with what was made. */
+  creates(): (made: Version<T>) => void {
+    const [before, epoch] = [this.#revision, this.#epoch];
+    return (made) => {
+      if (before !== '' && epoch === this.#epoch && isNewer(before, made.revision)) this.#wentBack(`what was made after revision ${before} has revision ${made.revision}`);
+      this.#put(made, 'ahead');
     };
   }
 
@@ -178,15 +196,15 @@ export class Mirror<T> {
   #replace(version: Version<T>): void {
     const known = this.#entries.get(version.key);
     if (known && known.uid !== version.uid) this.#drop(known, 'in turn');
-    this.#set(version, { isDoubted: false, isAfresh: true });
+    this.#set(version, { isDoubted: false });
   }
 
-  #set(version: Version<T>, { isDoubted, quietly = false, isAfresh = false }: { readonly isDoubted: boolean; readonly quietly?: boolean; readonly isAfresh?: boolean }): void {
+  #set(version: Version<T>, { isDoubted, quietly = false }: { readonly isDoubted: boolean; readonly quietly?: boolean }): void {
     const { key, record } = version;
     const known = this.#entries.get(key);
     this.#shown += (record === undefined ? 0 : 1) - (known?.record === undefined ? 0 : 1);
     this.#keep(version, isDoubted);
-    if (record !== undefined) this.#tell({ type: 'put', key, record, ...(quietly ? { quietly } : {}), ...(isAfresh ? { afresh: true } : {}) });
+    if (record !== undefined) this.#tell({ type: 'put', key, record, ...(quietly ? { quietly } : {}), ...(this.#afreshList === undefined ? {} : { afresh: true }) });
     else if (known?.record !== undefined) this.#tell({ type: 'gone', key, record: known.record });
     if (isDoubted && !known?.isDoubted) this.#doubts(key);
   }
@@ -233,6 +251,8 @@ export class Mirror<T> {
       yield;
     }
     for (const [uid, before] of this.#dead) if (before < number) this.#dead.delete(uid);
+    if (this.#afreshList !== undefined && number < this.#afreshList) return;
+    this.#afreshList = undefined;
     this.#revision = revision;
   }
 

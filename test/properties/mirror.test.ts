@@ -78,6 +78,37 @@ describe('a mirror', () => {
     expect(why).to.deep.equal(['a went back from revision 11 to 9']);
   });
 
+  it('finds by what it makes itself that the store went back, and shows that', () => {
+    const { mirror, shown } = aMirror();
+    const why: string[] = [];
+    mirror.onWentBack((text) => { why.push(text); mirror.distrust(); });
+    const [passed, early] = [mirror.creates(), mirror.creates()];
+    mirror.advance('12');
+    passed({ ...aVersion('t', 11), key: 't' });
+    expect(why, 'the watch passed it while its answer was on its way').to.deep.equal([]);
+    early(aVersion('u', 4));
+    expect(why).to.deep.equal(['what was made after revision 10 has revision 4']);
+    expect(shown).to.deep.equal(['put u@4']);
+  });
+
+  it('says of all that it learns of another store, until that is listed, that it counts afresh, whoever tells of it first', () => {
+    const told: string[] = [];
+    const mirror = new Mirror<string>({ report: ({ type, record, afresh }) => { told.push(`${type} ${record}${afresh ? ' afresh' : ''}`); } });
+    for (const _ of mirror.list().complete('10'));
+    const before = mirror.list();
+    mirror.distrust();
+    mirror.learn(aVersion('u', 4));
+    before.put(aVersion('u', 4));
+    for (const _ of before.complete('4'));
+    mirror.learn({ ...aVersion('v', 5), key: 'v' });
+    const list = mirror.list({ afresh: true });
+    mirror.learn({ ...aVersion('w', 6), key: 'w' });
+    for (const version of [aVersion('u', 4), { ...aVersion('v', 5), key: 'v' }, { ...aVersion('w', 6), key: 'w' }]) list.put(version);
+    for (const _ of list.complete('6'));
+    mirror.told({ ...aVersion('x', 7), key: 'x' });
+    expect(told).to.deep.equal(['put u@4 afresh', 'put v@5 afresh', 'put w@6 afresh', 'put u@4 afresh', 'put v@5 afresh', 'put x@7']);
+  });
+
   it('takes every object as it stands after the store went back, and what is not there any more for gone', () => {
     const { mirror, shown } = aMirror();
     mirror.told(aVersion('u', 11));
