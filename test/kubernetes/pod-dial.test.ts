@@ -5,8 +5,9 @@ import type { Duplex } from 'node:stream';
 import { v7 } from 'uuid';
 import { InstanceGone, NotJoinable, PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
+import { podPortSuite } from '../contracts/pod-port.ts';
 import { PodStreamsUnderTest } from '../support/pod-streams.ts';
+import { received } from '../support/received.ts';
 import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
@@ -43,57 +44,9 @@ describe('a port of a Pod', function () {
     await connection.taken;
     return connection;
   };
-  const again = (): Duplex | undefined => under.streams.dialKept(pod.uid, PORT, new AbortController().signal);
-
-  const received = async (stream: Duplex, length: number): Promise<Buffer> => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size >= length) break;
-    }
-    return Buffer.concat(chunks);
-  };
-
-  it('takes connections of their own each, and carries bytes both ways unharmed', async () => {
-    const [one, two] = await Promise.all([dial(), dial()]);
-    one.write('one');
-    two.write('two');
-    expect(String(await received(one, 3))).to.equal('one');
-    expect(String(await received(two, 3))).to.equal('two');
-    const long = Buffer.alloc(20 << 20, 'long');
-    one.write(long);
-    expect((await received(one, long.length)).equals(long)).to.equal(true);
-    one.destroy();
-    two.destroy();
-  });
-
-  it('takes one connection after the other over the same link, whether the last one was read to its end or not', async () => {
-    under.streams.gone(pod.uid);
-    expect(again()).to.equal(undefined);
-    const first = await dial();
-    const links = under.proxy.connections;
-    first.write('first');
-    await received(first, 5);
-    first.destroy();
-    for (let round = 0; round < 20; round += 1) {
-      const stream = again();
-      if (!stream) throw new Error(`no link was kept in round ${round}`);
-      stream.write(`round ${round}.`);
-      if (round % 3 === 0) stream.write(Buffer.alloc(1 << 20));
-      expect(String(await received(stream, `round ${round}.`.length)).startsWith(`round ${round}.`)).to.equal(true);
-      stream.destroy();
-    }
-    expect(under.proxy.connections).to.equal(links);
-    under.streams.gone(pod.uid);
-    await eventually(() => again() === undefined, 'the link is let go');
-  });
-
-  it('keeps no link on which a port refused', async () => {
-    under.streams.gone(pod.uid);
-    await rejection(dial(7_001));
-    expect(again()).to.equal(undefined);
+  podPortSuite('as any port', async () => {
+    const own = await PodStreamsUnderTest.start(controlPlane());
+    return { under: own, pod: await own.pod('echoing'), port: PORT };
   });
 
   it('gives what the port says first', async () => {
@@ -101,10 +54,6 @@ describe('a port of a Pod', function () {
     const stream = await dial();
     expect(String(await received(stream, 18))).to.equal('hello and good-bye');
     stream.destroy();
-  });
-
-  it('rejects with PortUnreachable where nothing takes it', async () => {
-    expect(await rejection(dial(7_001))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains('7001');
   });
 
   it('rejects with InstanceGone where there is no such Pod, and with the signal\'s reason', async () => {

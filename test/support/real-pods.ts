@@ -40,6 +40,13 @@ export const realOrder = (pods: PodDriver, container: Partial<ContainerDefinitio
 export const echoOrder = (pods: PodDriver, port: number): Birth =>
   realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', ECHO, String(port)] } });
 
+/** The same, in a Pod without an instance. */
+export const echoingProgram = (port: number): PodProgram => ({ image: realNodeImage('tools'), command: ['python3', '-c', ECHO, String(port)] });
+
+/** Serves HTTP on all of its addresses. */
+export const webOrder = (pods: PodDriver, port: number, container: Partial<ContainerDefinition> = {}): Birth =>
+  realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-m', 'http.server', String(port)] }, ...container });
+
 const ECHO = `
 import socketserver, sys
 class Echo(socketserver.BaseRequestHandler):
