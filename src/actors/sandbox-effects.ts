@@ -29,7 +29,10 @@ export const sandboxEffects = (deps: SandboxEffectsDeps) => async (id: InstanceI
   const { driver, clock } = deps;
   try {
     switch (intent.type) {
-      case 'launch': return { type: 'LAUNCHED', record: await driver.launch(intent.birth, held) };
+      case 'launch': {
+        const record = await driver.launch(intent.birth, held);
+        return { type: 'LAUNCHED', record, now: clock.now() };
+      }
       case 'claim': return await claim(deps, id, intent);
       case 'retire': await driver.retire(id, intent.seen, intent.namespace); return { type: 'RETIRED', now: clock.now() };
       case 'release': await release(deps, id, intent); return { type: 'RELEASED', now: clock.now() };

@@ -8,7 +8,7 @@ export type SandboxInput =
 
 /** Times are milliseconds since the epoch. */
 export type SandboxEvent =
-  | { readonly type: 'LAUNCHED'; readonly record: InstanceRecord }
+  | { readonly type: 'LAUNCHED'; readonly record: InstanceRecord; readonly now: number }
   | { readonly type: 'LAUNCH_REFUSED'; readonly reason: string }
   /** There is no place for it now, which is not its fault. */
   | { readonly type: 'LAUNCH_DEFERRED'; readonly reason: string }
@@ -75,6 +75,8 @@ export interface SandboxContext {
   readonly hindrance?: StartHindrance | undefined;
   /** While it starts: only its record is there. */
   readonly unlaunched?: boolean;
+  /** While it starts: when its process came to be under way, where this replica launched it. */
+  readonly launchedAt?: number;
   /** It is told to end, and is ended by force at that moment. */
   readonly endsBy?: number;
   /** A claim under way, when its request gives up, and whether it was written a second time. */

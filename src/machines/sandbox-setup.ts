@@ -63,7 +63,7 @@ export const sandboxSetup = setup({
     learn: assign(({ context, event }) => event.type === 'FACT' ? learned(context, event) : {}),
     keepRecord: assign(({ context, event }) => 'record' in event ? { record: further(context.record, event.record), birth: undefined } : {}),
     /** The driver's word: the process is under way too. */
-    noteLaunched: assign(({ context }) => (context.unlaunched ? { unlaunched: false } : {})),
+    noteLaunched: assign(({ context, event }) => ({ ...(event.type === 'LAUNCHED' ? { launchedAt: event.now } : {}), ...(context.unlaunched ? { unlaunched: false } : {}) })),
     dropRecord: assign({ record: undefined, birth: undefined }),
     dropBirth: assign({ birth: undefined }),
     beginClaim: assign(({ event }) => event.type === 'CLAIM'
@@ -90,9 +90,10 @@ export const sandboxSetup = setup({
       ? { claiming: { ...context.claiming, repeated: true }, deadline: context.claiming.until } : {}),
     awaitRepeat: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + CLAIM_REPEAT_MS })),
     awaitLaunch: assign(({ context, event }) => ({ deadline: ('now' in event ? event.now : context.activeAt) + LAUNCH_MS })),
+    /** Attempts to launch it take none of its time. */
     awaitStart: assign(({ context }) => {
       const record = context.record ?? context.birth?.record;
-      return { deadline: (record?.createdAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
+      return { deadline: Math.max(record?.createdAt ?? 0, context.launchedAt ?? 0) + (record?.startupTimeoutMs ?? 0) };
     }),
     /** What was found, and has lived for as long already, is steady. */
     awaitSteady: assign(({ context: { availableAt, startedAt, activeAt } }) => {

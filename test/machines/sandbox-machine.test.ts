@@ -35,9 +35,9 @@ describe('a sandbox of several containers', () => {
 
   it('has failed to start where any of them ends before it is ready, or soon after', () => {
     const reason = 'its container "agent" has ended: exit code 1';
-    const booting = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() });
+    const booting = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 });
     booting.send(fact(aRecord(), { kind: 'starting', endedContainers: { agent: 'exit code 1' } }));
-    const young = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()), fact(aRecord(), BROKEN, T0 + 20));
+    const young = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord()), fact(aRecord(), BROKEN, T0 + 20));
     for (const { intents } of [booting, young]) expect(intents[1]).to.deep.equal({ type: 'report-start', outcome: 'failed', reason });
   });
 
@@ -68,7 +68,7 @@ describe('a sandbox of several containers', () => {
 
 describe('a sandbox that is launched', () => {
   it('becomes idle when it is ready to be claimed, and reports its start once it has lived for a while', () => {
-    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), STARTING));
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord(), STARTING));
     expect(sandbox.state).to.equal('starting.booting');
     sandbox.send(fact(aRecord()), deadline(T0 + 9 + STEADY_MS));
     expect(sandbox.state).to.equal('idle.available');
@@ -79,12 +79,12 @@ describe('a sandbox that is launched', () => {
   });
 
   it('reports its start when it is claimed before', () => {
-    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()), CLAIM);
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord()), CLAIM);
     expect(sandbox.intents.slice(1).map(({ type }) => type)).to.deep.equal(['report-start', 'claim']);
   });
 
   it('reports a failure when its process ends soon after it began, and none when it ends later', () => {
-    const born = (): ASandbox => ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord()));
+    const born = (): ASandbox => ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord()));
     expect(born().send(fact(aRecord(), EXITED, T0 + 20)).intents.slice(1)).to.deep.equal([
       { type: 'report-start', outcome: 'failed', reason: 'exited' }, { type: 'retire', seen: '1', namespace: 'alpha', asked: false },
     ]);
@@ -109,7 +109,7 @@ describe('a sandbox that is launched', () => {
 
   it('is idle as soon as it is seen to be, though its launch is not answered yet, or never', () => {
     expect(ASandbox.born().send(fact(aRecord(), AVAILABLE)).state).to.equal('idle.available');
-    expect(ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, fact(aRecord(), AVAILABLE), { type: 'LAUNCHED', record: aRecord() }).state).to.equal('idle.available');
+    expect(ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, fact(aRecord(), AVAILABLE), { type: 'LAUNCHED', record: aRecord(), now: T0 }).state).to.equal('idle.available');
     expect(ASandbox.born().send(fact(aRecord(), STARTING)).state).to.equal('starting.ordered.launching');
   });
 
@@ -132,40 +132,47 @@ describe('a sandbox that is launched', () => {
   });
 
   it('is retired, and reported as failed, when it is not ready in time', () => {
-    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, deadline(T0 + 10_000));
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, deadline(T0 + 10_000));
     expect(sandbox.intents.slice(1)).to.deep.equal([
       { type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout' }, { type: 'retire', seen: '1', namespace: 'alpha', asked: false },
     ]);
   });
 
+  it('has all of its time from when it was launched, however long that took', () => {
+    const late = { type: 'LAUNCHED', record: aRecord(), now: T0 + 9_000 } as const;
+    const sandbox = ASandbox.born().send({ type: 'LAUNCH_UNKNOWN', now: T0 }, late, deadline(T0 + 18_999));
+    expect(sandbox.state).to.equal('starting.booting');
+    expect(sandbox.send(deadline(T0 + 19_000)).state).to.equal('stopping.retiring');
+  });
+
   it('is reported as failed with what its probes said last', () => {
     const unready: Vitals = { kind: 'starting', reason: 'readinessProbe: GET / answered 503' };
-    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), unready), deadline(T0 + 10_000));
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord(), unready), deadline(T0 + 10_000));
     expect(sandbox.intents[1]).to.deep.equal({
       type: 'report-start', outcome: 'failed', reason: 'did not become ready within startupTimeout: readinessProbe: GET / answered 503',
     });
   });
 
   it('reports why its process died at start', () => {
-    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), EXITED));
+    const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord(), EXITED));
     expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'failed', reason: 'exited' });
   });
 
   it('blames no start where it was taken away, at its start or soon after', () => {
     const removed: Vitals = { kind: 'gone', exitCode: null, reason: 'its Pod was deleted', removed: true };
     for (const first of [STARTING, AVAILABLE]) {
-      const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord() }, fact(aRecord(), first), fact(aRecord(), removed));
+      const sandbox = ASandbox.born().send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, fact(aRecord(), first), fact(aRecord(), removed));
       expect(sandbox.intents).to.deep.include({ type: 'report-start', outcome: 'deferred', reason: 'its Pod was deleted' });
     }
   });
 
   it('is retired as soon as it is known to have landed when it was to end before', () => {
-    const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord() });
+    const sandbox = ASandbox.born().send(RETIRE, { type: 'LAUNCHED', record: aRecord(), now: T0 });
     expect(sandbox.last).to.deep.equal({ type: 'retire', seen: '1', namespace: 'alpha', asked: false });
   });
 
   it('keeps a claim that it learned of before its own launch was answered', () => {
-    const sandbox = ASandbox.born().send(fact(claimed()), { type: 'LAUNCHED', record: aRecord() });
+    const sandbox = ASandbox.born().send(fact(claimed()), { type: 'LAUNCHED', record: aRecord(), now: T0 });
     expect(sandbox.state).to.equal('running');
   });
 });
@@ -206,7 +213,7 @@ describe('a sandbox that is found', () => {
     it('is left to the launch of it that is under way here', () => {
       const sandbox = ASandbox.born().send(fact(aRecord(), UNLAUNCHED), LEADING);
       expect(sandbox.state).to.equal('starting.ordered.launching');
-      expect(sandbox.send({ type: 'LAUNCHED', record: aRecord() }, LEADING).state).to.equal('starting.booting');
+      expect(sandbox.send({ type: 'LAUNCHED', record: aRecord(), now: T0 }, LEADING).state).to.equal('starting.booting');
     });
   });
 

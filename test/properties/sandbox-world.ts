@@ -201,7 +201,7 @@ const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
     case 'confirm-expiry': return { type: 'EXPIRED', reason: call.reason, now };
     default: {
       if (!landing.record) throw new Error(`${call.type} landed without a record`);
-      return call.type === 'launch' ? { type: 'LAUNCHED', record: landing.record } : { type: 'CLAIMED', record: landing.record, now };
+      return call.type === 'launch' ? { type: 'LAUNCHED', record: landing.record, now } : { type: 'CLAIMED', record: landing.record, now };
     }
   }
 };
