@@ -18,7 +18,8 @@ describe('readiness probes on a real node', function () {
   before(() => { pods = onPods(); });
 
   it('have an instance ready that their server answers, by the kubelet and when they are asked for', async () => {
-    await Promise.all([httpProbe(PORT, '/'), tcpProbe(PORT), execProbe(['test', '-e', '/proc/1'])].map(async (readinessProbe) => {
+    await Promise.all([httpProbe(PORT, '/'), tcpProbe(PORT), execProbe(['test', '-e', '/proc/1'])].map(async (probe) => {
+      const readinessProbe = { ...probe, periodSeconds: 1 };
       const { id } = await pods.claimed(webOrder(pods, PORT, { readinessProbe }));
       expect(await pods.driver.probe(id)).to.deep.equal([{}]);
     }));
