@@ -31,6 +31,18 @@ describe('entity tags', () => {
     }
   });
 
+  it('of an env with members stay while only the time of its snapshot moves', async () => {
+    await server.tenant.post('/envs', { name: 'dev', templateRef: { name: 'default' }, mode: 'WarmPool' });
+    await server.tenant.post('/envs/dev/sandboxpools', { name: 'one', replicas: 1 });
+    const first = await server.tenant.get('/envs/dev');
+    server.operations.clock.time += 5_000;
+
+    const { status } = await server.tenant.get('/envs/dev', { headers: { 'If-None-Match': first.headers['etag'] ?? '' } });
+
+    expect(first.text).to.contain('lastSnapshotTime');
+    expect(status).to.equal(304);
+  });
+
   it('change with the view: a GET that names an old one gets the new view', async () => {
     const tag = await tagOf('/sandboxpools/shells');
     await server.tenant.post('/sandboxes', { poolName: 'shells' });
