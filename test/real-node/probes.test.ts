@@ -9,6 +9,8 @@ import { onTheRealNode } from '../support/shared-cluster.ts';
 
 const PORT = 7_000;
 const PATIENCE_MS = 30_000;
+/** Asks often, and waits for a machine that is busy. */
+const PATIENT = { periodMs: 1_000, timeoutMs: 20_000 };
 type Probe = ReturnType<typeof execProbe>;
 
 describe('readiness probes on a real node', function () {
@@ -18,8 +20,7 @@ describe('readiness probes on a real node', function () {
   before(() => { pods = onPods(); });
 
   it('have an instance ready that their server answers, by the kubelet and when they are asked for', async () => {
-    await Promise.all([httpProbe(PORT, '/'), tcpProbe(PORT), execProbe(['test', '-e', '/proc/1'])].map(async (probe) => {
-      const readinessProbe = { ...probe, periodSeconds: 1 };
+    await Promise.all([httpProbe(PORT, '/', PATIENT), tcpProbe(PORT, PATIENT), execProbe(['test', '-e', '/proc/1'], PATIENT)].map(async (readinessProbe) => {
       const { id } = await pods.claimed(webOrder(pods, PORT, { readinessProbe }));
       expect(await pods.driver.probe(id)).to.deep.equal([{}]);
     }));
@@ -36,8 +37,8 @@ describe('readiness probes on a real node', function () {
       expect(pods.log.kinds(id)).to.not.include('available');
       return String(seen[0]?.failure);
     };
-    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7']))).to.equal('sh ended with 7: some words');
-    expect(await says(execProbe(['sleep', '5']))).to.equal('it took longer than 1 s');
-    expect(await says(tcpProbe(PORT + 1))).to.contain(String(PORT + 1));
+    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7'], PATIENT))).to.equal('sh ended with 7: some words');
+    expect(await says(execProbe(['sleep', '60']))).to.equal('it took longer than 1 s');
+    expect(await says(tcpProbe(PORT + 1, PATIENT))).to.contain(String(PORT + 1));
   });
 });
