@@ -97,8 +97,11 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     if (unique && listPageOf(await this.#listed({ labelSelector: unique(draft), limit: 1 })).items.length > 0) throw taken();
     const { labels, spec, resolved } = this.#resource.write(draft);
     const body = { apiVersion: API_VERSION, kind, metadata: { name, namespace, labels }, spec, resolved };
+    const made = this.#mirror.creates();
     try {
-      return await this.#sealed(await this.#api.create(collectionPath(plural, namespace), body, { permitted }));
+      const object = await this.#api.create(collectionPath(plural, namespace), body, { permitted });
+      made(this.#versionOf(object));
+      return await this.#sealed(object);
     } catch (error) {
       if (isRefused(error, 409)) throw taken();
       throw isAbsent(error, 'namespaces') ? unavailable(`the namespace ${namespace ?? ''} does not exist`) : asRefusal(error);

@@ -137,14 +137,14 @@ export class Mirror<T> {
 
   /** Begins an uncached read of one object. Call what it answers with what was found; undefined: there is no such object. */
   read(key: string): (found: Version<T> | undefined) => void {
-    const before = this.#entries.get(key);
-    const epoch = this.#epoch;
+    const [before, passed, epoch] = [this.#entries.get(key), this.#revision, this.#epoch];
     return (found) => {
       if (epoch !== this.#epoch) return; // of which store it speaks nobody can tell
       if (found && before && isNewer(before.revision, found.revision)) {
         this.#wentBack(`${key} went back from revision ${before.revision} to ${found.revision}`);
         return;
       }
+      if (found && !before && this.#isUntold(found, passed)) this.#wentBack(`${key} is of revision ${found.revision}, and the watch, which had passed ${passed}, did not tell of it`);
       if (found) return this.#put(found, 'ahead');
       const known = this.#entries.get(key);
       // Of one that was made meanwhile the read says nothing.
@@ -254,6 +254,11 @@ export class Mirror<T> {
     if (this.#afreshList !== undefined && number < this.#afreshList) return;
     this.#afreshList = undefined;
     this.#revision = revision;
+  }
+
+  /** It stands since before the revision that the watch had passed, and is not known: so the watch was of another store. */
+  #isUntold({ uid, revision, record }: Version<T>, passed: Revision): boolean {
+    return passed !== '' && !isNewer(revision, passed) && !this.#dead.has(uid) && (record === undefined || this.#deps.isWatched?.(record) !== false);
   }
 
   #hasPassed(revision: Revision): boolean { return this.#revision !== '' && !isNewer(revision, this.#revision); }

@@ -25,6 +25,7 @@ describe('a mirror that hears of a store by a watch, lists, reads and its own wr
     it(`equals the store at rest, brings nothing dead back, and loses nothing alive${labels ? ', though labels are taken off' : ''}`, () => {
       check(fc.property(mirrorSteps, (steps) => {
         const world = new MirrorWorld(labels);
+        world.mirror.onWentBack((why) => { throw new Error(`the store never went back: ${why}`); });
         for (const step of steps) {
           world.take(step);
           isTrue(world);
@@ -76,6 +77,15 @@ describe('a mirror', () => {
     mirror.told(aVersion('u', 11));
     mirror.read('a')(aVersion('u', 9));
     expect(why).to.deep.equal(['a went back from revision 11 to 9']);
+  });
+
+  it('finds by a read of what it was not told of that the store went back, and shows that', () => {
+    const { mirror, shown } = aMirror();
+    const why: string[] = [];
+    mirror.onWentBack((text) => { why.push(text); mirror.distrust(); });
+    mirror.read('a')(aVersion('u', 4));
+    expect(why).to.deep.equal(['a is of revision 4, and the watch, which had passed 10, did not tell of it']);
+    expect(shown).to.deep.equal(['put u@4']);
   });
 
   it('finds by what it makes itself that the store went back, and shows that', () => {
