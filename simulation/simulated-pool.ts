@@ -118,7 +118,7 @@ export class SimulatedPool {
     }
     const failing = this.#breaker.failures >= POLICY.breaker.failures;
     const owed = Math.max(0, desired - running - idle.size);
-    const seen = { name, desired, running, idle: idle.size, unavailable: 0, settled: this.#settled(now - protectionMs), pending: waiting.size + this.#refused.size, claimedAt, reachable: true, decided };
+    const seen = { name, desired, running, idle: idle.size, unavailable: 0, settled: this.#settled(now - protectionMs), pending: waiting.size + this.#refused.size, waiting: waiting.size, claimedAt, reachable: true, decided };
     return failing && owed > 0 ? { ...seen, trouble: { reason: 'start failures', count: owed, since: this.failedAt, until: this.#breaker.pausedUntil } } : seen;
   }
 

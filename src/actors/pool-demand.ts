@@ -84,6 +84,9 @@ export class PoolDemand {
     return demand.waiting + refused;
   }
 
+  /** Claims that waited at the last look. */
+  waiting(poolUid: string): number { return this.#pools.get(poolUid)?.waiting ?? 0; }
+
   #hear({ kind, poolUid, principal }: DemandWord): void {
     const demand = this.#of(poolUid);
     const now = this.#deps.clock.now();

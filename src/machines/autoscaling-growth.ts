@@ -2,7 +2,7 @@ import type { GroupCounts } from '../model/scaling-decision.ts';
 import { own } from '../model/own.ts';
 import type { GroupMemory } from './autoscaling-memory.ts';
 import { bufferOf, neededIdle, stepOf, type Moment } from './autoscaling-modes.ts';
-import { boundsOf, roomOf, sumOf, unansweredOf, type Slot } from './autoscaling-slots.ts';
+import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './autoscaling-slots.ts';
 
 export interface Growth {
   readonly add: number;
@@ -17,22 +17,29 @@ export interface Growth {
 
 interface Hold { readonly why: string; readonly until: number | undefined }
 
-/** How many more there should be now. What is only starting counts as there. */
+/**
+ * How many more there should be now. What is only starting counts as there. For each claim that waits one is started at once: waits
+ * and steps are for growth ahead of need.
+ */
 export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
-  const { group: { scaleUpPolicy: { mode } }, memory, now } = moment;
+  const { group, memory, now } = moment;
   const buffer = neededIdle(seen, moment);
   const unanswered = sumOf(slots, unansweredOf);
   const missing = Math.max(seen.pending + buffer - seen.idle - seen.starting, unanswered);
-  const lowSince = seen.idle < bufferOf(mode, seen.running) || unanswered > 0 ? memory.lowSince || now : 0;
+  const lowSince = seen.idle < bufferOf(group.scaleUpPolicy.mode, seen.running) || unanswered > 0 ? memory.lowSince || now : 0;
   if (missing <= 0) return { add: 0, missing, lowSince, limitedBy: [], retryAt: undefined };
   const holds = holdsOf(seen, lowSince, moment);
-  if (holds.length > 0) {
-    const known = holds.map(({ until }) => until).filter((until) => until !== undefined);
-    return { add: 0, missing, lowSince, limitedBy: holds.map(({ why }) => why), retryAt: known.length === holds.length ? Math.max(...known) : undefined };
-  }
-  const limits = limitsOf(slots, seen, moment);
-  const add = Math.max(0, Math.min(missing, ...limits.map(([most]) => most)));
-  return { add, missing, lowSince, limitedBy: add < missing ? limits.filter(([most]) => most < missing).map(([, why]) => why) : [], retryAt: undefined };
+  const bounds = boundsLeft(slots, seen, moment);
+  const [least, step] = [sumOf(slots, unservedOf), holds.length > 0 ? 0 : stepOf(group.scaleUpPolicy.mode, seen.desired)];
+  const limits: readonly Limit[] = holds.length > 0 ? bounds : [[Math.max(least, step), `${group.scaleUpPolicy.mode} adds ${step} at a time`], ...bounds];
+  const add = Math.max(0, Math.min(holds.length > 0 ? least : missing, ...limits.map(([most]) => most)));
+  if (add >= missing) return { add, missing, lowSince, limitedBy: [], retryAt: undefined };
+  const known = holds.map(({ until }) => until).filter((until) => until !== undefined);
+  return {
+    add, missing, lowSince,
+    limitedBy: holds.length > 0 ? holds.map(({ why }) => why) : limits.filter(([most]) => most < missing).map(([, why]) => why),
+    retryAt: holds.length > 0 && known.length === holds.length ? Math.max(...known) : undefined,
+  };
 };
 
 /** Nothing is idle or asked for, and no claim came for the quiet window: nothing is added before one comes. */
@@ -54,15 +61,15 @@ const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly 
   return holds;
 };
 
-/** How many may be added at most, each with its reason. */
-const limitsOf = (slots: readonly Slot[], seen: GroupCounts, { group, memory, now }: Moment): readonly (readonly [most: number, why: string])[] => {
-  const { mode } = group.scaleUpPolicy;
+type Limit = readonly [most: number, why: string];
+
+/** How many more the bounds leave, each with its reason. */
+const boundsLeft = (slots: readonly Slot[], seen: GroupCounts, { group, memory, now }: Moment): readonly Limit[] => {
   const { most } = boundsOf(slots, group);
   // One owner's: each member tells of the same quota.
   const quota = Math.min(...slots.map(({ seen: { quota: left } }) => left ?? Number.MAX_SAFE_INTEGER)) - sumOf(slots, ({ to, seen: { desired } }) => Math.max(0, to - desired));
   const left = slots.map((slot) => refusalOf(slot, memory, now)).filter((why) => why !== undefined);
   return [
-    [stepOf(mode, seen.desired), `${mode} adds ${stepOf(mode, seen.desired)} at a time`],
     [most - seen.desired, `the group's most is ${most}`],
     [quota, 'the quota allows no more'],
     [sumOf(slots, roomOf), left.length > 0 ? left.join('; ') : 'no member has room for more'],

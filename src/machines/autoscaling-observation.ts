@@ -23,6 +23,8 @@ export interface MemberObservation {
   readonly settled: number;
   /** Claims that wait, and principals that were refused lately and not served since. */
   readonly pending: number;
+  /** Of those, claims that wait now; absent: none. */
+  readonly waiting?: number;
   /** When a claim last came, whatever became of it (ms); 0: none is known. */
   readonly claimedAt: number;
   /** How many more the owner's quota allows; absent: no limit. */

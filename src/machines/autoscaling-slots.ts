@@ -60,6 +60,10 @@ export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
 export const unansweredOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, slot.seen.pending - slot.seen.idle - comingOf(slot)));
 
+/** The same, of claims that wait: each is for one that is started for it at once. */
+export const unservedOf = (slot: Slot): number =>
+  Math.min(roomOf(slot), Math.max(0, (slot.seen.waiting ?? 0) - slot.seen.idle - comingOf(slot)));
+
 /** Gives out `amount`: first to those on which claims wait, then by priority, room and name; each as much as it has room for. */
 export const raised = (slots: readonly Slot[], amount: number): readonly Slot[] => {
   const order = slots.toSorted((a, b) => b.rules.scaleUpPriority - a.rules.scaleUpPriority || roomOf(b) - roomOf(a) || byName(a, b));

@@ -57,7 +57,7 @@ const observed = ({ supervisor, demand, clock }: GroupMembersDeps, { record, cou
   return {
     name, desired: replicas, running: counts.running, idle: counts.idle, unavailable: counts.unavailable,
     settled: counts.idle > 0 ? supervisor.index.bornBy('idle', uid, { revision: updateRevision, moment: clock.now() - protectionWindowSeconds * 1_000 }).length : 0,
-    pending: demand.pending(uid, askingMs(scaleUpPolicy)), claimedAt: Math.max(demand.cameAt(uid), supervisor.index.lastClaimedAt(uid)),
+    pending: demand.pending(uid, askingMs(scaleUpPolicy)), waiting: demand.waiting(uid), claimedAt: Math.max(demand.cameAt(uid), supervisor.index.lastClaimedAt(uid)),
     ...(quota === undefined ? {} : { quota }), reachable: true, ...(trouble ? { trouble } : {}), decided: decided?.id ?? 0,
   };
 };

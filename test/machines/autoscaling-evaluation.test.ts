@@ -66,6 +66,26 @@ describe('how a group grows', () => {
     expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 8, pending: 5 })))).to.deep.equal({ a: 11 });
   });
 
+  for (const mode of ['Conservative', 'Moderate', 'Aggressive'] as const) {
+    it(`starts one at once for each claim that waits, in the cooldown too, and no more than that ahead of need: ${mode}`, () => {
+      const subject = new AGroup({ group: aGroup({ up: { mode } }), memory: aMemory({ coolingFrom: 9_999_000, seenAt: 9_999_000 }) });
+
+      expect(sizesOf(subject.look(0, aMember({ running: 4, pending: 30, waiting: 30 })))).to.deep.equal({ a: mode === 'Aggressive' ? 36 : 34 });
+      const { decision } = subject.look(5, aMember({ running: 4, desired: 34, pending: 30, waiting: 30 }));
+      expect(decision, 'what is starting is for them').to.equal(undefined);
+      expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 34, pending: 33, waiting: 33 })))).to.deep.equal({ a: mode === 'Aggressive' ? 39 : 37 });
+    });
+  }
+
+  it('starts for those who wait no more than the bounds allow', () => {
+    const waiting = aMember({ running: 18, pending: 9, waiting: 9 });
+    const end = (parts: Parameters<typeof aGroup>[0], member = waiting) => new AGroup({ group: aGroup(parts) }).look(0, member);
+
+    expect(sizesOf(end({ maxReplicas: 20 }))).to.deep.equal({ a: 20 });
+    expect(sizesOf(end({}, { ...waiting, quota: 3 }))).to.deep.equal({ a: 21 });
+    expect(sizesOf(end({}, { ...waiting, pending: 10, waiting: 1 })), 'those who were refused wait for the rules').to.deep.equal({ a: 19 });
+  });
+
   it('does not grow while none is idle and no claim came within the quiet window', () => {
     const subject = new AGroup();
     const quiet = aMember({ running: 4, claimedAt: subject.now - 60_001 });

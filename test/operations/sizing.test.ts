@@ -246,7 +246,7 @@ describe('what a group sees of a pool', () => {
     if (!env || !group) throw new Error('there is no group');
 
     expect(await world.groupMembers.observe(env, group)).to.deep.equal([
-      { name: 'm', desired: 3, running: 1, idle: 2, unavailable: 0, settled: 1, pending: 0, claimedAt: world.clock.now(), quota: 7, reachable: true, decided: 0 },
+      { name: 'm', desired: 3, running: 1, idle: 2, unavailable: 0, settled: 1, pending: 0, waiting: 0, claimedAt: world.clock.now(), quota: 7, reachable: true, decided: 0 },
     ]);
   });
 });

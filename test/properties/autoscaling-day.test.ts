@@ -25,6 +25,7 @@ const step: fc.Arbitrary<DayStep> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('claim', 'end'), to, count }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('settle'), to }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('break'), to, why: fc.constantFrom('unschedulable', 'start failures', undefined) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('wait'), to, waits: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('quota'), to, left: fc.constantFrom(0, 1, 5, undefined) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('bounds'), least: size, most: fc.nat({ max: 40 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('member bounds'), to, least: fc.nat({ max: 4 }), most: size }) },

@@ -12,6 +12,8 @@ export class CountedPool {
   idle: number[] = [];
   /** Claims that wait or were refused. */
   pending = 0;
+  /** Whether those wait, all of them. */
+  waits = false;
   claimedAt = 0;
   broken: TroubleReason | undefined;
   failedAt = 0;
@@ -47,7 +49,7 @@ export class CountedPool {
     const trouble = broken && broken !== 'quota' && owed > 0 && failedAt > 0 ? { trouble: { reason: broken, count: owed, since: failedAt } } : {};
     return {
       name, desired, running, idle: this.idle.length, unavailable: 0, settled: this.idle.filter((born) => born <= now - protectionMs).length,
-      pending, claimedAt, reachable: true, decided, ...trouble, ...(quota === undefined ? {} : { quota }),
+      pending, ...(this.waits ? { waiting: pending } : {}), claimedAt, reachable: true, decided, ...trouble, ...(quota === undefined ? {} : { quota }),
     };
   }
 }

@@ -2610,7 +2610,7 @@ export interface AutoscalingGroup {
      */
     mode: 'Conservative' | 'Moderate' | 'Aggressive';
     /**
-     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     * Least time between two scale-ups; what `minReplicas` is short of, and an instance for each claim that waits, is made at once.
      */
     cooldownSeconds: number;
     /**
@@ -3398,7 +3398,7 @@ export interface EditableAutoscalingGroup {
      */
     mode: 'Conservative' | 'Moderate' | 'Aggressive';
     /**
-     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     * Least time between two scale-ups; what `minReplicas` is short of, and an instance for each claim that waits, is made at once.
      */
     cooldownSeconds: number;
     /**
@@ -3448,7 +3448,7 @@ export interface UpdateGroupBody {
      */
     mode?: 'Conservative' | 'Moderate' | 'Aggressive';
     /**
-     * Least time between two scale-ups; what `minReplicas` is short of is made up at once.
+     * Least time between two scale-ups; what `minReplicas` is short of, and an instance for each claim that waits, is made at once.
      */
     cooldownSeconds?: number;
     /**

@@ -9,7 +9,7 @@ const seconds = (most = 86_400) => z.int().min(0).max(most);
 
 const upFields = {
   mode: z.enum(SCALE_UP_MODES).describe('How eagerly it grows.'),
-  cooldownSeconds: seconds().describe('Least time between two scale-ups; what `minReplicas` is short of is made up at once.'),
+  cooldownSeconds: seconds().describe('Least time between two scale-ups; what `minReplicas` is short of, and an instance for each claim that waits, is made at once.'),
   idleThresholdSeconds: seconds().describe('How long too few must have been idle.'),
   idleZeroQuietWindowSeconds: seconds().describe('With nothing idle it grows where a claim came in this time; 0: always.'),
   saturationCooldownSeconds: seconds().describe('For how long a member that could not grow is left out.'),
