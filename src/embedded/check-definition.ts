@@ -18,7 +18,10 @@ export interface DefinitionTerms {
 }
 
 /** As `SandboxDriver.check`, on one machine. */
-export const checkDefinition = ({ containers, volumes = [] }: InstanceDefinition, { isBare, machine, refusalOfImage }: DefinitionTerms): void => {
+export const checkDefinition = (definition: InstanceDefinition, { isBare, machine, refusalOfImage }: DefinitionTerms): void => {
+  const { containers, volumes = [], placement = {} } = definition;
+  const [placed] = Object.keys(placement);
+  if (placed !== undefined) throw new DefinitionRefused(`spec.${placed}: is for Kubernetes; this daemon runs sandboxes on one machine`);
   const [container, ...others] = containers;
   if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
   const refusal = refusalOfImage(container.image);

@@ -44,6 +44,7 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: podNameOf(record.id), uid: ownerUid, controller: true, blockOwnerDeletion: false }],
     },
     spec: {
+      ...definition.placement,
       restartPolicy: 'Never',
       automountServiceAccountToken: false,
       enableServiceLinks: false,

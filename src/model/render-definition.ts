@@ -1,4 +1,5 @@
 import { parseDuration } from './durations.ts';
+import { placementIn } from './placement.ts';
 import { formatMemory, parseQuantity } from './quantities.ts';
 import { renderProbe } from './readiness-probe.ts';
 import type { PoolOverrides } from './pool-source.ts';
@@ -22,6 +23,7 @@ const DEFAULT_STARTUP_MS = 30_000;
  */
 export const renderDefinition = (spec: TemplateSpec, { volumes = [], imagePullSecretConfigured, gateway, envd }: PoolOverrides = {}): InstanceDefinition => {
   const containers = spec.containers.map(renderContainer);
+  const placement = placementIn(spec);
   return {
     containers: envd?.verbose === true ? containers.map(madeVerbose) : containers,
     network: spec.network ?? 'none',
@@ -29,6 +31,7 @@ export const renderDefinition = (spec: TemplateSpec, { volumes = [], imagePullSe
     ...(gateway?.enabled === false ? { unpublished: true } : {}),
     ...(volumes.length > 0 ? { volumes } : {}),
     ...(imagePullSecretConfigured === true ? { imagePullSecret: true } : {}),
+    ...(placement ? { placement } : {}),
     startupTimeoutMs: durationOr(spec.startupTimeout, DEFAULT_STARTUP_MS),
     idleTimeoutMs: durationOr(spec.idleTimeout, 0),
     maxLifetimeMs: durationOr(spec.maxLifetime, 0),

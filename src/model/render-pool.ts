@@ -3,6 +3,7 @@ import { fieldPath } from './field-path.ts';
 import type { InstanceType } from './instance-type.ts';
 import { CLOSED_BREAKER, type PoolRecord, type Unresolved } from './pool.ts';
 import type { PoolSource } from './pool-source.ts';
+import { grantedFieldIn } from './placement.ts';
 import { renderDefinition } from './render-definition.ts';
 import { SandboxTemplateSchema, type InstanceDefinition, type TemplateRecord, type TemplateSpec } from './template.ts';
 import { specOfVersion } from './template-versions.ts';
@@ -50,6 +51,7 @@ export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(record: T, 
 /** The template of the source, applied; and its version where it has one. Throws SourceFault. */
 export const poolSpecOf = (source: PoolSource, lookups: RenderLookups): { readonly spec: TemplateSpec; readonly templateVersion?: string } => {
   if (!namesWhatToRun(source)) throw new SourceFault('templateName', 'is required where there is neither template nor overrides.image');
+  requireNothingGranted(source);
   const template = source.templateName === undefined ? undefined : lookups.template(source.templateName);
   if (source.templateName !== undefined && !template) throw new SourceFault('templateName', `there is no usable template ${source.templateName}`);
   const named = template && namedSpec(template, source);
@@ -57,6 +59,14 @@ export const poolSpecOf = (source: PoolSource, lookups: RenderLookups): { readon
   const sized = withDefaults(source, base?.defaults, lookups);
   const spec = checked(appliedSpec(base, sized, instanceTypeOf(sized, lookups)), source);
   return { spec, ...(template ? { templateVersion: source.templateVersion ?? template.version } : {}) };
+};
+
+/** What opens the host, or says where a Pod runs, stands in templates that an admin stored, and in no pool's own. */
+const requireNothingGranted = ({ template }: PoolSource): void => {
+  const field = template && grantedFieldIn(template);
+  if (field === undefined) return;
+  const what = field === 'network' ? 'host' : field;
+  throw new SourceFault(`template.${field}`, `${what} is only for templates that an admin stored`);
 };
 
 /** The template's own instance type, where there is such a one, for a source that names none. */

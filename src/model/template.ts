@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DURATION_PATTERN, parseDuration } from './durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel, type Revision } from './identifiers.ts';
+import { PlacementFields, type Placement } from './placement.ts';
 import { parseQuantity, QUANTITY_PATTERN } from './quantities.ts';
 import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type ReadinessProbeDocument } from './readiness-probe.ts';
 
@@ -74,6 +75,7 @@ export const SandboxTemplateSchema = z.strictObject({
     maxLifetime: timeout.optional(),
     network: z.enum(['none', 'host']).optional(),
     endpoints: z.array(EndpointSchema).max(16).optional(),
+    ...PlacementFields,
   }).superRefine((spec, context) => {
     for (const { path, message } of portFaults(spec)) context.addIssue({ code: 'custom', path: [...path], message });
   }),
@@ -184,6 +186,8 @@ export interface InstanceDefinition {
   readonly volumes?: readonly VolumeMount[];
   /** Its images are pulled with the passwords that the pool's owner gave; of a member's instance, with those of the env of this uid. */
   readonly imagePullSecret?: true | string;
+  /** Where its Pod runs; absent: wherever there is room. */
+  readonly placement?: Placement;
   readonly startupTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxLifetimeMs: number;

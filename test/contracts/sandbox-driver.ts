@@ -42,6 +42,8 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
     { definition: aDefinition({ image: 'ghost' }), field: 'spec.containers[0].image' },
     { definition: aDefinition({ cpuCores: 100_000 }), field: 'spec.containers[0].resources.limits.cpu' },
     { definition: aDefinition({ memoryBytes: 2 ** 50 }), field: 'spec.containers[0].resources.limits.memory' },
+    { definition: aDefinition({}, { placement: { runtimeClassName: 'gvisor' } }), field: 'spec.runtimeClassName' },
+    { definition: aDefinition({}, { placement: { hostUsers: false } }), field: 'spec.hostUsers' },
   ],
 });
 

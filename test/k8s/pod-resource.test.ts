@@ -16,6 +16,19 @@ describe('the Pod of an instance', () => {
     expect(specOf(['main']).shareProcessNamespace).to.equal(true);
   });
 
+  it('runs where its template says, and else says nothing of it', () => {
+    const placement = {
+      runtimeClassName: 'gvisor', nodeSelector: { disk: 'ssd' }, tolerations: [{ operator: 'Exists' as const }],
+      priorityClassName: 'low', hostUsers: false as const,
+    };
+    const placed = (part: object): object => {
+      const order = anOrder(aDefinition({ image: 'busybox' }, part));
+      return (podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as Made).spec;
+    };
+    expect(placed({ placement })).to.deep.include(placement);
+    expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
+  });
+
   it('keeps the processes of several containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
   });

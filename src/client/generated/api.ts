@@ -1476,6 +1476,66 @@ export interface CreatePoolBody {
         failureThreshold?: number;
       };
     }[];
+    runtimeClassName?: string;
+    nodeSelector?: {
+      [k: string]: string;
+    };
+    /**
+     * @maxItems 32
+     */
+    tolerations?: {
+      key?: string;
+      operator?: 'Equal' | 'Exists';
+      value?: string;
+      effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+      tolerationSeconds?: number;
+    }[];
+    affinity?: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution?: {
+          /**
+           * @minItems 1
+           * @maxItems 16
+           */
+          nodeSelectorTerms: {
+            /**
+             * @minItems 1
+             * @maxItems 16
+             */
+            matchExpressions: {
+              key: string;
+              operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+              /**
+               * @maxItems 64
+               */
+              values?: string[];
+            }[];
+          }[];
+        };
+        /**
+         * @maxItems 16
+         */
+        preferredDuringSchedulingIgnoredDuringExecution?: {
+          weight: number;
+          preference: {
+            /**
+             * @minItems 1
+             * @maxItems 16
+             */
+            matchExpressions: {
+              key: string;
+              operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+              /**
+               * @maxItems 64
+               */
+              values?: string[];
+            }[];
+          };
+        }[];
+      };
+    };
+    priorityClassName?: string;
+    hostUsers?: false;
   };
   /**
    * One of `GET /instancetypes`: the size of the first container.
@@ -1817,6 +1877,66 @@ export interface Pool {
           failureThreshold?: number;
         };
       }[];
+      runtimeClassName?: string;
+      nodeSelector?: {
+        [k: string]: string;
+      };
+      /**
+       * @maxItems 32
+       */
+      tolerations?: {
+        key?: string;
+        operator?: 'Equal' | 'Exists';
+        value?: string;
+        effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+        tolerationSeconds?: number;
+      }[];
+      affinity?: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution?: {
+            /**
+             * @minItems 1
+             * @maxItems 16
+             */
+            nodeSelectorTerms: {
+              /**
+               * @minItems 1
+               * @maxItems 16
+               */
+              matchExpressions: {
+                key: string;
+                operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+                /**
+                 * @maxItems 64
+                 */
+                values?: string[];
+              }[];
+            }[];
+          };
+          /**
+           * @maxItems 16
+           */
+          preferredDuringSchedulingIgnoredDuringExecution?: {
+            weight: number;
+            preference: {
+              /**
+               * @minItems 1
+               * @maxItems 16
+               */
+              matchExpressions: {
+                key: string;
+                operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+                /**
+                 * @maxItems 64
+                 */
+                values?: string[];
+              }[];
+            };
+          }[];
+        };
+      };
+      priorityClassName?: string;
+      hostUsers?: false;
     };
     /**
      * One of `GET /instancetypes`: the size of the first container.
@@ -2121,6 +2241,66 @@ export interface UpdatePoolBody {
         failureThreshold?: number;
       };
     }[];
+    runtimeClassName?: string;
+    nodeSelector?: {
+      [k: string]: string;
+    };
+    /**
+     * @maxItems 32
+     */
+    tolerations?: {
+      key?: string;
+      operator?: 'Equal' | 'Exists';
+      value?: string;
+      effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+      tolerationSeconds?: number;
+    }[];
+    affinity?: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution?: {
+          /**
+           * @minItems 1
+           * @maxItems 16
+           */
+          nodeSelectorTerms: {
+            /**
+             * @minItems 1
+             * @maxItems 16
+             */
+            matchExpressions: {
+              key: string;
+              operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+              /**
+               * @maxItems 64
+               */
+              values?: string[];
+            }[];
+          }[];
+        };
+        /**
+         * @maxItems 16
+         */
+        preferredDuringSchedulingIgnoredDuringExecution?: {
+          weight: number;
+          preference: {
+            /**
+             * @minItems 1
+             * @maxItems 16
+             */
+            matchExpressions: {
+              key: string;
+              operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
+              /**
+               * @maxItems 64
+               */
+              values?: string[];
+            }[];
+          };
+        }[];
+      };
+    };
+    priorityClassName?: string;
+    hostUsers?: false;
   };
   /**
    * One of `GET /instancetypes`: the size of the first container.

@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { aPodTemplate } from '../../local-cluster/replicas.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onReplicas } from '../support/on-replicas.ts';
+import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { untilAnswered } from '../support/until-answered.ts';
+
+const TAINT = 'sandpool.test/dedicated';
+const LABEL = 'sandpool.test/pool';
+const toleration = { key: TAINT, operator: 'Equal', value: 'sandboxes', effect: 'NoSchedule' };
+
+interface PodSpec {
+  readonly nodeName?: string;
+  readonly runtimeClassName?: string;
+  readonly priority?: number;
+  readonly hostUsers?: boolean;
+}
+
+describe('where the Pods of an admin’s template run', function () {
+  this.timeout(90_000);
+  const controlPlane = onTheControlPlane();
+  const replicas = onReplicas(controlPlane, { count: 1, env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' } });
+  let client: HttpClient;
+  let namespace: string;
+  let node: string;
+
+  before(async () => {
+    const { items } = JSON.parse(await controlPlane().kubectl('get', 'nodes', '-o', 'json')) as {
+      readonly items: readonly { readonly metadata: { readonly name: string } }[];
+    };
+    node = items[0]!.metadata.name; // there are five
+    client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
+    namespace = replicas().namespaceOf('blue');
+    await controlPlane().kubectl('label', 'node', node, `${LABEL}=yes`);
+    await controlPlane().kubectl('taint', 'node', node, `${TAINT}=sandboxes:NoSchedule`);
+    await controlPlane().apply({
+      apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'placed' }, handler: 'placed',
+    });
+    await controlPlane().apply({
+      apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'placed' }, value: 7,
+    });
+  });
+
+  after(async () => {
+    await controlPlane().kubectl('label', 'node', node, `${LABEL}-`);
+    await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
+    await controlPlane().kubectl('delete', 'runtimeclass', 'placed');
+    await controlPlane().kubectl('delete', 'priorityclass', 'placed');
+  });
+
+  const make = async (name: string, fields: object): Promise<void> => {
+    await controlPlane().apply(aPodTemplate(name, fields));
+    await untilAnswered(201, () => client.post('/sandboxpools', { name, templateName: name, replicas: 2 }));
+  };
+  const claimed = async (poolName: string): Promise<PodSpec> => {
+    const { json } = await untilAnswered(201, () => client.post('/sandboxes', { poolName }));
+    const id = String(json.sandbox?.['sandboxId']);
+    const text = await controlPlane().kubectl('get', 'pod', `sb-${id}`, '-n', namespace, '-o', 'json');
+    return (JSON.parse(text) as { readonly spec: PodSpec }).spec;
+  };
+  const conditions = async (pool: string): Promise<string> =>
+    JSON.stringify((await client.get(`/sandboxpools/${pool}`)).json.template?.['status']);
+
+  it('is the node that they select and tolerate, in its RuntimeClass, with its priority', async () => {
+    await make('placed', {
+      nodeSelector: { [LABEL]: 'yes' }, tolerations: [toleration],
+      runtimeClassName: 'placed', priorityClassName: 'placed', hostUsers: false,
+    });
+
+    expect(await claimed('placed')).to.deep.include({
+      nodeName: node, runtimeClassName: 'placed', priority: 7, hostUsers: false,
+    });
+  });
+
+  it('is a node of their affinity', async () => {
+    const matchExpressions = [{ key: LABEL, operator: 'Exists' }];
+    await make('drawn', {
+      tolerations: [toleration],
+      affinity: {
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
+      },
+    });
+
+    expect((await claimed('drawn')).nodeName).to.equal(node);
+  });
+
+  it('is not a node whose taint they do not tolerate', async () => {
+    await make('repelled', { nodeSelector: { [LABEL]: 'yes' }, startupTimeout: '10m' });
+
+    await eventually(async () => (await conditions('repelled')).includes('"reason":"Unschedulable"'), 'it is told', 30_000);
+    expect(await conditions('repelled')).to.contain(TAINT);
+  });
+
+  for (const [name, fields, words] of [
+    ['classless', { runtimeClassName: 'absent-class' }, 'absent-class'],
+    ['unranked', { priorityClassName: 'absent-priority' }, 'absent-priority'],
+  ] as const) {
+    it(`is told by the pool’s condition to be nowhere: ${words}`, async () => {
+      await make(name, fields);
+
+      await eventually(async () => (await conditions(name)).includes(words), 'the condition names it', 40_000);
+    });
+  }
+
+  it('is nothing that a tenant says', async () => {
+    const template = { containers: [{ name: 'main', image: 'busybox' }], runtimeClassName: 'placed' };
+    const answer = await client.post('/sandboxpools', { name: 'own', template });
+
+    expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([400, 'template.runtimeClassName']);
+  });
+});

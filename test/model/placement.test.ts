@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { grantedFieldIn } from '../../src/model/placement.ts';
+import { renderDefinition } from '../../src/model/render-definition.ts';
+import { renderPool, SourceFault } from '../../src/model/render-pool.ts';
+import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/template.ts';
+import { updateRevisionOf } from '../../src/model/update-revision.ts';
+
+const SPEC = SandboxTemplateSchema.shape.spec;
+const BARE = { containers: [{ name: 'main', image: 'busybox:1' }] };
+const PLACED = {
+  runtimeClassName: 'gvisor',
+  nodeSelector: { 'sandpool.dev/sandboxes': 'yes', zone: '' },
+  tolerations: [
+    { key: 'dedicated', operator: 'Equal', value: 'sandboxes', effect: 'NoSchedule' },
+    { operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 0 },
+  ],
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] }],
+      },
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        { weight: 100, preference: { matchExpressions: [{ key: 'cores', operator: 'Gt', values: ['8'] }] } },
+      ],
+    },
+  },
+  priorityClassName: 'sandboxes.low',
+  hostUsers: false,
+};
+
+describe('where the Pods of a template run', () => {
+  const faultOf = (fields: object): string => {
+    const { error } = SPEC.safeParse({ ...BARE, ...fields });
+    return error?.issues[0]?.path.join('.') ?? 'none';
+  };
+  const affinityOf = (requirement: object): object => ({
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: [{ matchExpressions: [requirement] }],
+    } } },
+  });
+  const REQUIREMENT = [
+    'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution',
+    'nodeSelectorTerms.0.matchExpressions.0',
+  ].join('.');
+  const labels = (count: number): Record<string, string> =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, 'v']));
+
+  it('is in the definition as the template has it', () => {
+    expect(renderDefinition(SPEC.parse({ ...BARE, ...PLACED })).placement).to.deep.equal(PLACED);
+  });
+
+  it('changes nothing of a definition that says nothing of it', () => {
+    const definition = renderDefinition(SPEC.parse(BARE));
+    expect(definition).to.not.have.property('placement');
+    expect(updateRevisionOf(definition)).to.equal('5b845a2447259541');
+  });
+
+  for (const [field, fields] of [
+    ['runtimeClassName', { runtimeClassName: '' }],
+    ['runtimeClassName', { runtimeClassName: 'gVisor' }],
+    ['runtimeClassName', { runtimeClassName: 'a'.repeat(254) }],
+    ['priorityClassName', { priorityClassName: 'a..b' }],
+    ['nodeSelector.-a', { nodeSelector: { '-a': 'b' } }],
+    ['nodeSelector.a/b/c', { nodeSelector: { 'a/b/c': 'b' } }],
+    [`nodeSelector.${'a'.repeat(64)}`, { nodeSelector: { ['a'.repeat(64)]: 'b' } }],
+    [`nodeSelector.${'a'.repeat(254)}/b`, { nodeSelector: { [`${'a'.repeat(254)}/b`]: 'b' } }],
+    ['nodeSelector.a', { nodeSelector: { a: 'b'.repeat(64) } }],
+    ['nodeSelector', { nodeSelector: labels(33) }],
+    ['tolerations', { tolerations: Array.from({ length: 33 }, () => ({ operator: 'Exists' })) }],
+    ['tolerations.0.operator', { tolerations: [{ effect: 'NoSchedule' }] }],
+    ['tolerations.0.value', { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] }],
+    ['tolerations.0.effect', { tolerations: [{ key: 'a', tolerationSeconds: 5 }] }],
+    ['tolerations.0.effect', { tolerations: [{ key: 'a', effect: 'Never' }] }],
+    ['tolerations.0.tolerationSeconds',
+      { tolerations: [{ key: 'a', effect: 'NoExecute', tolerationSeconds: -1 }] }],
+    ['affinity.nodeAffinity', { affinity: {} }],
+    ['affinity', { affinity: { nodeAffinity: {}, podAffinity: {} } }],
+    [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'In' })],
+    [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'Exists', values: ['b'] })],
+    [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'Gt', values: ['b'] })],
+    [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'In', values: Array(65).fill('b') })],
+    [`${REQUIREMENT}.key`, affinityOf({ key: '', operator: 'Exists' })],
+    ['hostUsers', { hostUsers: true }],
+  ] as const) {
+    it(`is refused by its field: ${JSON.stringify(fields).slice(0, 60)}`, () => {
+      expect(faultOf(fields)).to.equal(field);
+    });
+  }
+
+  it('may be as large as its bounds', () => {
+    expect(faultOf({
+      runtimeClassName: 'a'.repeat(253), nodeSelector: labels(32),
+      tolerations: Array.from({ length: 32 }, () => ({ operator: 'Exists' })),
+    })).to.equal('none');
+    expect(faultOf({ nodeSelector: { [`${'a'.repeat(253)}/${'b'.repeat(63)}`]: 'c'.repeat(63) } })).to.equal('none');
+  });
+});
+
+describe('an inline template', () => {
+  const lookups = { template: () => undefined, instanceType: () => undefined };
+  const faultOf = (fields: object): string => {
+    const template: TemplateSpec = SPEC.parse({ ...BARE, ...fields });
+    try {
+      renderPool({ template }, lookups);
+    } catch (error) {
+      if (error instanceof SourceFault) return error.message;
+      throw error;
+    }
+    return 'none';
+  };
+
+  for (const [field, value] of Object.entries(PLACED)) {
+    it(`does not say ${field}`, () => {
+      expect(faultOf({ [field]: value })).to.equal(`template.${field}: ${field} is only for templates that an admin stored`);
+    });
+  }
+
+  it('does not have the host’s network', () => {
+    expect(faultOf({ network: 'host' })).to.equal('template.network: host is only for templates that an admin stored');
+    expect(faultOf({ network: 'none' })).to.equal('none');
+    expect(grantedFieldIn({})).to.equal(undefined);
+  });
+});
