@@ -7,6 +7,7 @@ import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Assembly, AssemblyTerms } from './assembly.ts';
 import type { Config } from './config.ts';
 import { readInstanceTypes } from './config/instance-types.ts';
+import { sourceTerms } from './config/source-terms.ts';
 import type { InstanceTypes } from './contracts/instance-types.ts';
 import type { LevelledLog } from './contracts/log.ts';
 import type { Metrics } from './contracts/metrics.ts';
@@ -45,6 +46,7 @@ import { execInSandbox } from './operations/exec-in-sandbox.ts';
 import { followEvents } from './operations/follow-events.ts';
 import { getSandbox } from './operations/get-sandbox.ts';
 import { grantPools } from './operations/grant-pools.ts';
+import { hostNetworkWarning } from './operations/host-network.ts';
 import { instanceTypes } from './operations/instance-types.ts';
 import { isReady } from './operations/is-ready.ts';
 import { deleteApiKey, deleteApiKeyByName, deleteApiKeysOf, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
@@ -115,7 +117,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       drained: () => envs.drained(),
     },
   });
-  const rendering = { templates, types, volumes: parts.volumes, driver };
+  const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
   const renewal = new PoolRenewal({ supervisor, clock, log, ...rendering });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
     parts, log, metrics, supervisor, quotaLimits, ...rendering, renewed: renewedPool({ log, ...rendering }), clusterId: config.clusterId, newUid: () => idAt(clock.now()),
@@ -217,7 +219,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
   };
   const unsettled = new UnsettledRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
-  const rendering = { templates, types, volumes: parts.volumes, driver };
+  const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
   const syncing = { supervisor, ...rendering };
   const background = (name: string, work: Promise<void>): void => {
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
@@ -273,7 +275,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
       ...common, replica, members: envs.members, groups: envs.groups, reflectors: () => parts.reflectors(), kinds: inspectedKinds({ parts, supervisor, envs }),
     }),
     ...logLevels({ log, clock, replica }),
-    readiness: () => readinessOf(parts, [audit?.problem, tls?.problem], life.stopping),
+    readiness: () => readinessOf(parts, [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)], life.stopping),
   };
 };
 

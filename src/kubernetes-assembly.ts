@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Assembly, AssemblyTerms } from './assembly.ts';
 import type { Config } from './config.ts';
+import { sourceTerms } from './config/source-terms.ts';
 import type { Grants } from './contracts/grants.ts';
 import type { OngoingTrace } from './contracts/tracing.ts';
 import { apiServer } from './k8s/api-client.ts';
@@ -51,7 +52,7 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   });
   const granting = new LateGrants();
   const records = new KubernetesRecordStore({
-    grants: granting, api, log, metrics, seals, outdated: outdated.note, clusterId: config.clusterId, now: () => clock.now(), instanceType: (name) => types.get(name), check: (definition) => { driver.check(definition); }, teamOf: ownersOf,
+    grants: granting, api, log, metrics, seals, outdated: outdated.note, clusterId: config.clusterId, now: () => clock.now(), instanceType: (name) => types.get(name), terms: sourceTerms(config), check: (definition) => { driver.check(definition); }, teamOf: ownersOf,
   });
   const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), keptAnswers: config.keptAnswers, clock, log, metrics });
   const history = new RedisHistory({ settings, clock, log, metrics, bounds: config.history, retentionMs: config.history.retention });

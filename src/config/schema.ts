@@ -108,9 +108,21 @@ export const ConfigSchema = z.strictObject({
   images: z.strictObject({
     directories: z.array(z.string('must be text').min(1, 'must not be empty').max(4_096).refine((value) => value.startsWith('/') && !value.includes('\0'), 'must be absolute paths'), 'must be a list of absolute paths').max(16)
       .meta({ description: 'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).' }),
+    allowed: z.array(
+      z.string('must be text').min(1, 'must not be empty').max(512)
+        .regex(/^[!-~]+$/, 'must be printable and without spaces'),
+      'must be a list of prefixes',
+    ).max(256)
+      .meta({ description: 'Prefixes of the images that pools may name themselves; empty: any image.' }),
     unpackedDir: path('Folder that OCI images are unpacked into; every uid must be able to pass through to it.').optional(),
     maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
     unusedAfter: duration(60_000, 3_650 * DAY_MS, 'An unpacked image that no template and no sandbox uses is removed after so long.'),
+  }),
+  limits: z.strictObject({
+    inlineTemplates: choice(
+      ['everyone', 'nobody'],
+      'Who may give a pool a template of its own: everyone, or nobody, so that pools name a stored one.',
+    ),
   }),
   pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
   parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),

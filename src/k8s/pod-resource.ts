@@ -53,7 +53,11 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
       securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
       ...(definition.imagePullSecret ? { imagePullSecrets: [{ name: pullSecretNameOf(definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret) }] } : {}),
-      containers: definition.containers.map((container) => containerOf(container, byContainer.get(container.name)?.probe, mounts)),
+      containers: definition.containers.map((container) => ({
+        ...containerOf(container, byContainer.get(container.name)?.probe, mounts),
+        // What is on the node may be there by another tenant's password.
+        ...(definition.imagePullSecret ? { imagePullPolicy: 'Always' } : {}),
+      })),
       ...(mounts.length === 0 ? {} : { volumes: volumesOf(mounts) }),
     },
   };

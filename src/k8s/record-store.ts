@@ -8,6 +8,7 @@ import type { InstanceType } from '../model/instance-type.ts';
 import type { EnvRecord } from '../model/env.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import type { UserQuota } from '../model/quota.ts';
+import type { SourceTerms } from '../model/source-terms.ts';
 import type { InstanceDefinition, TemplateRecord } from '../model/template.ts';
 import type { ApiServer } from './api-client.ts';
 import { apiKeyResource } from './api-key-resource.ts';
@@ -25,6 +26,8 @@ export interface KubernetesRecordStoreDeps {
   /** Milliseconds since the epoch, as the API server has it. */
   readonly now: () => number;
   readonly instanceType: (name: string) => InstanceType | undefined;
+  /** What owners of pools may say themselves; absent: see RenderLookups. */
+  readonly terms?: SourceTerms;
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;
   /** The team of a namespace; undefined where it is none's. */
@@ -51,10 +54,10 @@ export class KubernetesRecordStore implements RecordStore {
   readonly apiKeys: ResourceRecords<ApiKeyRecord>;
   readonly quotas: ResourceRecords<UserQuota>;
 
-  constructor({ check, teamOf, instanceType, clusterId, seals, grants, ...deps }: KubernetesRecordStoreDeps) {
+  constructor({ check, teamOf, instanceType, terms, clusterId, seals, grants, ...deps }: KubernetesRecordStoreDeps) {
     this.templates = new ResourceRecords({ ...deps, resource: templateResource({ check }) });
     const template = (name: string): TemplateRecord | undefined => this.templates.shown(name);
-    this.pools = new ResourceRecords({ ...deps, resource: poolResource({ template, instanceType, check, teamOf, seals, grants, now: deps.now }) });
+    this.pools = new ResourceRecords({ ...deps, resource: poolResource({ template, instanceType, ...(terms ? { terms } : {}), check, teamOf, seals, grants, now: deps.now }) });
     this.envs = new ResourceRecords({ ...deps, resource: envResource({ teamOf, clusterId, seals, now: deps.now }) });
     this.apiKeys = new ResourceRecords({ ...deps, resource: apiKeyResource({ seals, teamOf, now: deps.now }) });
     this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });

@@ -1,5 +1,5 @@
 import type { InstanceType } from './instance-type.ts';
-import type { CpuAndMemory, PoolOverrides, PoolSource } from './pool-source.ts';
+import { imageOf, type CpuAndMemory, type PoolSource } from './pool-source.ts';
 import { formatCpu, formatMemory, parseQuantity } from './quantities.ts';
 import type { TemplateSpec } from './template.ts';
 
@@ -29,9 +29,6 @@ export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolS
   templateName !== undefined || template !== undefined || imageOf(overrides) !== undefined;
 
 const UNNAMED: Container = { name: 'main', image: 'host' };
-
-const imageOf = ({ image, podCreationImagePolicy }: PoolOverrides): string | undefined =>
-  (podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image);
 
 /** Of each resource, what the last layer that names it says, request and limit alike. */
 const resourcesOf = (template: Resources | undefined, source: PoolSource, instanceType: InstanceType | undefined): Resources | undefined => {

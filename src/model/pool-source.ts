@@ -44,6 +44,10 @@ export interface PoolSource {
   readonly overrides?: PoolOverrides;
 }
 
+/** The image that the overrides put in the place of the template's; undefined where they leave it. */
+export const imageOf = ({ image, podCreationImagePolicy }: PoolOverrides): string | undefined =>
+  (podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image);
+
 /** The fields of a PoolSource and nothing else of what is given. */
 export const sourceOf = ({ templateName, templateVersion, template, instanceType, multiplier, cpu, memory, inlineResources, overrides }: PoolSource): PoolSource => ({
   ...(templateName === undefined ? {} : { templateName }),

@@ -3,8 +3,8 @@ import { fieldPath } from './field-path.ts';
 import type { InstanceType } from './instance-type.ts';
 import { CLOSED_BREAKER, type PoolRecord, type Unresolved } from './pool.ts';
 import type { PoolSource } from './pool-source.ts';
-import { grantedFieldIn } from './placement.ts';
 import { renderDefinition } from './render-definition.ts';
+import { OPEN_TERMS, ungrantedIn, type SourceTerms } from './source-terms.ts';
 import { SandboxTemplateSchema, type InstanceDefinition, type TemplateRecord, type TemplateSpec } from './template.ts';
 import { specOfVersion } from './template-versions.ts';
 import { updateRevisionOf } from './update-revision.ts';
@@ -14,6 +14,8 @@ export interface RenderLookups {
   /** The template as it is known now. */
   readonly template: (name: string) => TemplateRecord | undefined;
   readonly instanceType: (name: string) => InstanceType | undefined;
+  /** What the source itself may say; absent: whatever no template of an admin's is needed for. */
+  readonly terms?: SourceTerms;
 }
 
 /** What of a pool's record comes from its source and its template. */
@@ -51,7 +53,8 @@ export const withRendered = <T extends Omit<PoolRecord, 'revision'>>(record: T, 
 /** The template of the source, applied; and its version where it has one. Throws SourceFault. */
 export const poolSpecOf = (source: PoolSource, lookups: RenderLookups): { readonly spec: TemplateSpec; readonly templateVersion?: string } => {
   if (!namesWhatToRun(source)) throw new SourceFault('templateName', 'is required where there is neither template nor overrides.image');
-  requireNothingGranted(source);
+  const ungranted = ungrantedIn(source, lookups.terms ?? OPEN_TERMS);
+  if (ungranted) throw new SourceFault(ungranted.field, ungranted.problem);
   const template = source.templateName === undefined ? undefined : lookups.template(source.templateName);
   if (source.templateName !== undefined && !template) throw new SourceFault('templateName', `there is no usable template ${source.templateName}`);
   const named = template && namedSpec(template, source);
@@ -59,14 +62,6 @@ export const poolSpecOf = (source: PoolSource, lookups: RenderLookups): { readon
   const sized = withDefaults(source, base?.defaults, lookups);
   const spec = checked(appliedSpec(base, sized, instanceTypeOf(sized, lookups)), source);
   return { spec, ...(template ? { templateVersion: source.templateVersion ?? template.version } : {}) };
-};
-
-/** What opens the host, or says where a Pod runs, stands in templates that an admin stored, and in no pool's own. */
-const requireNothingGranted = ({ template }: PoolSource): void => {
-  const field = template && grantedFieldIn(template);
-  if (field === undefined) return;
-  const what = field === 'network' ? 'host' : field;
-  throw new SourceFault(`template.${field}`, `${what} is only for templates that an admin stored`);
 };
 
 /** The template's own instance type, where there is such a one, for a source that names none. */

@@ -4,6 +4,7 @@ import type { Volumes } from '../contracts/volumes.ts';
 import type { PoolSource } from '../model/pool-source.ts';
 import { featureDisabled, invalidArgument, templateNotFound, type Refusal } from '../model/refusals.ts';
 import { renderPool, SourceFault, type RenderedPool, type RenderLookups } from '../model/render-pool.ts';
+import type { SourceTerms } from '../model/source-terms.ts';
 import type { TemplateRecord } from '../model/template.ts';
 import type { TemplateCatalog } from './template-catalog.ts';
 
@@ -12,6 +13,8 @@ export interface PoolRenderingDeps {
   readonly types: InstanceTypes;
   readonly volumes: Volumes;
   readonly driver: Pick<SandboxDriver, 'check'>;
+  /** What owners of pools may say themselves; absent: see RenderLookups. */
+  readonly terms?: SourceTerms;
   /** What a request calls a source's field; the same where it is absent. */
   readonly fieldOf?: (field: string) => string;
 }
@@ -19,8 +22,8 @@ export interface PoolRenderingDeps {
 const MOST_CHOICES = 50;
 
 /** What a source is rendered with. */
-export const lookupsOf = ({ templates, types }: Pick<PoolRenderingDeps, 'templates' | 'types'>): RenderLookups =>
-  ({ template: (name) => templates.get(name), instanceType: (name) => types.get(name) });
+export const lookupsOf = ({ templates, types, terms }: Pick<PoolRenderingDeps, 'templates' | 'types' | 'terms'>): RenderLookups =>
+  ({ template: (name) => templates.get(name), instanceType: (name) => types.get(name), ...(terms ? { terms } : {}) });
 
 /**
  * What instances of a tenant's source are started from now. Refuses by the request's field what can't be rendered, what

@@ -119,6 +119,16 @@ describe('the contract: templates of one\'s own', () => {
     await giveBack(client, alone);
   });
 
+  it('the host\'s network is an admin\'s to give: no inline template has it, and readiness warns of pools that do', async () => {
+    expect((await client.post('/sandboxpools', { name: 'wired', templateName: 'connected' })).status).to.equal(201);
+    const { json } = await client.get('/readyz');
+    expect(json).to.have.property('status', 'ready');
+    expect(JSON.stringify(json)).to.contain('network: host');
+
+    const own = await client.post('/sandboxpools', { name: 'own', template: TEMPLATES.connected });
+    expect([own.status, own.json.detail?.['field']]).to.deep.equal([400, 'template.network']);
+  });
+
   for (const [name, reason] of [['absent', 'command not found: /no/such/program'], ['forbidden', 'command not executable: /etc/passwd']] as const) {
     it(`a pool whose command can't be run (${name}) is Failed after three starts, says why in the log, and pauses`, async () => {
       await pool(name, 2);

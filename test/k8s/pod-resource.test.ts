@@ -29,6 +29,18 @@ describe('the Pod of an instance', () => {
     expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
   });
 
+  it('has its images asked for anew where they are pulled with a password', () => {
+    const policies = (part: object): unknown => {
+      const order = anOrder(aDefinition({ image: 'busybox' }, part));
+      const { spec } = podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as
+        { readonly spec: { readonly containers: readonly { readonly imagePullPolicy?: string }[] } };
+      return spec.containers.map(({ imagePullPolicy }) => imagePullPolicy);
+    };
+    expect(policies({ imagePullSecret: true })).to.deep.equal(['Always']);
+    expect(policies({ imagePullSecret: 'env-uid' })).to.deep.equal(['Always']);
+    expect(policies({})).to.deep.equal([undefined]);
+  });
+
   it('keeps the processes of several containers apart', () => {
     expect(specOf(['main', 'beside'])).to.not.have.property('shareProcessNamespace');
   });

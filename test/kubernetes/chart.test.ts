@@ -15,7 +15,7 @@ const READING = ['get', 'list', 'watch'];
 /** Everything that can be chosen is chosen. */
 const EVERYTHING = {
   image: { repository: 'registry.example.com:5000/sandpool', digest: `sha256:${'0'.repeat(64)}` }, imagePullSecrets: [{ name: 'registry' }],
-  secrets: { existing: 'of-ours' },
+  secrets: { existing: 'of-ours' }, teamQuota: { pods: '20', 'limits.cpu': 4 },
   redis: { urls: ['rediss://a.example.com:6380', 'rediss://b.example.com:6380'], mode: 'cluster', username: 'sandpool', existingSecret: 'redis', withCa: true, bundled: { enabled: false } },
   tls: { existingSecret: 'certificate' }, config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' }, audit: { volume: { persistentVolumeClaim: { claimName: 'audit' } } },
   instanceTypes: [{ name: 'tiny', baseResources: { limits: { cpu: '100m', memory: '64Mi' } }, maxMultiplier: 2 }],
@@ -25,7 +25,7 @@ const EVERYTHING = {
   metrics: { annotations: false },
   networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443] },
 };
-const LEAST = { priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, admissionPolicy: false, sandboxTemplates: { default: null, web: null } };
+const LEAST = { teamLimits: [], priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, admissionPolicy: false, sandboxTemplates: { default: null, web: null } };
 
 describe('the chart', () => {
   it('passes helm lint', () => {
@@ -45,6 +45,19 @@ describe('the chart', () => {
       if (resources.includes('secrets')) expect(verbs, 'written, and never read').to.deep.equal(['create', 'update', 'delete']);
     }
     expect(rulesOf('sandpool').flatMap(({ resources }) => resources)).not.to.include('secrets');
+  });
+
+  it('bounds what the Pods of each team may have', () => {
+    const teams = ['default', 'red'];
+    const made = (values: object, kind: string) => renderChart({ values: { teams, ...values } })
+      .filter((manifest) => manifest.kind === kind).map(({ metadata, spec }) => [metadata.namespace, spec]);
+    const limits = [{ type: 'Container', default: { 'ephemeral-storage': '10Gi' }, defaultRequest: { 'ephemeral-storage': '0' } }];
+
+    expect(made({}, 'LimitRange')).to.deep.equal(teams.map((team) => [`sandpool-${team}`, { limits }]));
+    expect(made({ teamLimits: [] }, 'LimitRange')).to.deep.equal([]);
+    expect(made({}, 'ResourceQuota')).to.deep.equal([]);
+    expect(made({ teamQuota: { pods: '20' } }, 'ResourceQuota'))
+      .to.deep.equal(teams.map((team) => [`sandpool-${team}`, { hard: { pods: '20' } }]));
   });
 
   it('lets the daemon read each kind that it has', () => {
