@@ -24,6 +24,9 @@ export const checkDefinition = (definition: InstanceDefinition, { isBare, machin
   if (placed !== undefined) throw new DefinitionRefused(`spec.${placed}: is for Kubernetes; this daemon runs sandboxes on one machine`);
   const [container, ...others] = containers;
   if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
+  for (const [field, value] of [['extendedResources', container.extendedResources], ['ephemeralStorage', container.ephemeralStorageBytes]] as const) {
+    if (value !== undefined) throw new DefinitionRefused(`spec.containers[0].${field}: is for Kubernetes; this daemon runs sandboxes on one machine`);
+  }
   const refusal = refusalOfImage(container.image);
   if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
   if (container.image !== 'host' && isBare) throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');

@@ -77,8 +77,14 @@ const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | und
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 
-const resourcesOf = (container: ContainerDefinition): object =>
-  ({ requests: amountsOf(container.requests ?? container), limits: amountsOf(container) });
+const resourcesOf = (container: ContainerDefinition): object => {
+  const { extendedResources = {}, ephemeralStorageBytes } = container;
+  const devices = Object.fromEntries(Object.entries(extendedResources).map(([name, amount]) => [name, String(amount)]));
+  const alike = { ...devices, ...(ephemeralStorageBytes === undefined ? {} : { 'ephemeral-storage': String(ephemeralStorageBytes) }) };
+  return {
+    requests: { ...amountsOf(container.requests ?? container), ...alike }, limits: { ...amountsOf(container), ...alike },
+  };
+};
 
 const amountsOf = ({ cpuCores, memoryBytes }: { readonly cpuCores: number; readonly memoryBytes: number }): object =>
   ({ cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) });

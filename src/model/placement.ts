@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseQuantity, QUANTITY_PATTERN } from './quantities.ts';
 
 /**
  * Where the Pods of a template run, in Kubernetes' own words and within its own syntax. It stands in stored templates alone,
@@ -101,6 +102,43 @@ export const PlacementFields = {
   hostUsers: z.literal(false).optional(),
 };
 
+const MOST_RESOURCES = 16;
+const MOST_UNITS = 1_000_000;
+const MAX_STORAGE = 2 ** 50;
+
+/** Kubernetes' own resources have no domain, or one of these. */
+const isExtended = (name: string): boolean =>
+  isLabelKey(name) && name.includes('/') && !/(^|\.)kubernetes\.io\//.test(name) && !name.startsWith('requests.');
+
+const extendedNames = 'must be DOMAIN/NAME, such as nvidia.com/gpu, and none of kubernetes.io';
+
+const ExtendedResources = z.record(z.string(), z.int().min(1).max(MOST_UNITS))
+  .superRefine((amounts, context) => {
+    const names = Object.keys(amounts);
+    const wrong = names.find((name) => !isExtended(name));
+    const add = (message: string, path: string[]): void => {
+      context.addIssue({ code: 'custom', path, message });
+    };
+    if (names.length > MOST_RESOURCES) add(`must be at most ${MOST_RESOURCES} resources`, []);
+    if (wrong !== undefined) add(extendedNames, [wrong]);
+  })
+  .meta({ maxProperties: MOST_RESOURCES });
+
+const isStorage = (text: string): boolean => {
+  const bytes = parseQuantity(text);
+  return bytes !== undefined && bytes >= 2 ** 20 && bytes <= MAX_STORAGE;
+};
+
+/** Fields of a container. */
+export const DeviceFields = {
+  /** Whole numbers of them, by name: `nvidia.com/gpu`. */
+  extendedResources: ExtendedResources.optional(),
+  /** What it may write to its node's disk, and has set aside there. */
+  ephemeralStorage: z.string().refine(isStorage, 'must be a quantity of bytes from 1Mi to 1Pi')
+    .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 }).optional(),
+};
+const DEVICE_FIELDS = ['extendedResources', 'ephemeralStorage'] as const;
+
 const PlacementSchema = z.object(PlacementFields);
 type PlacementDocument = z.infer<typeof PlacementSchema>;
 
@@ -115,8 +153,19 @@ export const placementIn = (spec: PlacementDocument): Placement | undefined => {
   return given.length === 0 ? undefined : Object.fromEntries(given) as Placement;
 };
 
-interface Granted extends PlacementDocument { readonly network?: 'none' | 'host' | undefined }
+interface Granted extends PlacementDocument {
+  readonly network?: 'none' | 'host' | undefined;
+  readonly containers?: readonly { readonly [Field in (typeof DEVICE_FIELDS)[number]]?: unknown }[];
+}
 
-/** The first field of a spec that only a template which an admin stored may have; undefined where there is none. */
-export const grantedFieldIn = (spec: Granted): string | undefined =>
-  (spec.network === 'host' ? 'network' : FIELDS.find((field) => spec[field] !== undefined));
+/** The path of the first field of a spec that only a stored template may have; undefined where there is none. */
+export const grantedFieldIn = (spec: Granted): readonly (string | number)[] | undefined => {
+  if (spec.network === 'host') return ['network'];
+  const field = FIELDS.find((each) => spec[each] !== undefined);
+  if (field !== undefined) return [field];
+  for (const [index, container] of (spec.containers ?? []).entries()) {
+    const device = DEVICE_FIELDS.find((each) => container[each] !== undefined);
+    if (device !== undefined) return ['containers', index, device];
+  }
+  return undefined;
+};

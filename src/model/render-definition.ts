@@ -50,8 +50,14 @@ const renderContainer = (container: Container): ContainerDefinition => ({
   cpuCores: parseQuantity(cpuOf(container)) ?? 1,
   memoryBytes: Math.floor(parseQuantity(memoryOf(container)) ?? 0),
   ...requestsOf(container),
+  ...devicesOf(container),
   ports: portsOf([container]),
   ...(container.readinessProbe ? { readinessProbe: renderProbe(container.readinessProbe, portIn(portsOf([container]))) } : {}),
+});
+
+const devicesOf = ({ extendedResources, ephemeralStorage }: Container): Pick<ContainerDefinition, 'extendedResources' | 'ephemeralStorageBytes'> => ({
+  ...(extendedResources && Object.keys(extendedResources).length > 0 ? { extendedResources } : {}),
+  ...(ephemeralStorage === undefined ? {} : { ephemeralStorageBytes: Math.floor(parseQuantity(ephemeralStorage) ?? 0) }),
 });
 
 /** A request beyond its limit is none. */

@@ -1,3 +1,4 @@
+import { fieldPath } from './field-path.ts';
 import { grantedFieldIn } from './placement.ts';
 import { imageOf, type PoolSource } from './pool-source.ts';
 
@@ -25,8 +26,9 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
   }
   const granted = template && grantedFieldIn(template);
   if (granted !== undefined) {
-    const what = granted === 'network' ? 'host' : granted;
-    return { field: `template.${granted}`, problem: `${what} is only for templates that an admin stored` };
+    const last = String(granted.at(-1));
+    const problem = `${last === 'network' ? 'host' : last} is only for templates that an admin stored`;
+    return { field: fieldPath(['template', ...granted]), problem };
   }
   const problem = 'is not one of the images that are allowed here';
   const image = imageOf(overrides);

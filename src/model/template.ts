@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DURATION_PATTERN, parseDuration } from './durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel, type Revision } from './identifiers.ts';
-import { PlacementFields, type Placement } from './placement.ts';
+import { DeviceFields, PlacementFields, type Placement } from './placement.ts';
 import { parseQuantity, QUANTITY_PATTERN } from './quantities.ts';
 import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type ReadinessProbeDocument } from './readiness-probe.ts';
 
@@ -45,6 +45,7 @@ const ContainerSchema = z.strictObject({
   resources: z.strictObject({ requests: Resources.optional(), limits: Resources.optional() }).optional(),
   ports: z.array(z.strictObject({ name: label, containerPort: z.int().min(1).max(65_535) })).max(16).optional(),
   readinessProbe: ReadinessProbeSchema.optional(),
+  ...DeviceFields,
 });
 
 const EndpointSchema = z.strictObject({
@@ -153,6 +154,10 @@ export interface ContainerDefinition {
   readonly memoryBytes: number;
   /** What is set aside for it, where that is less than it may use. */
   readonly requests?: { readonly cpuCores: number; readonly memoryBytes: number };
+  /** Devices of the node, by their resource's name; absent: none. */
+  readonly extendedResources?: Readonly<Record<string, number>>;
+  /** What it may write to its node's disk; absent: what its namespace says. */
+  readonly ephemeralStorageBytes?: number;
   readonly ports: Readonly<Record<string, number>>;
   readonly readinessProbe?: ReadinessProbe;
 }

@@ -44,6 +44,8 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
     { definition: aDefinition({ memoryBytes: 2 ** 50 }), field: 'spec.containers[0].resources.limits.memory' },
     { definition: aDefinition({}, { placement: { runtimeClassName: 'gvisor' } }), field: 'spec.runtimeClassName' },
     { definition: aDefinition({}, { placement: { hostUsers: false } }), field: 'spec.hostUsers' },
+    { definition: aDefinition({ extendedResources: { 'nvidia.com/gpu': 1 } }), field: 'spec.containers[0].extendedResources' },
+    { definition: aDefinition({ ephemeralStorageBytes: 1 }), field: 'spec.containers[0].ephemeralStorage' },
   ],
 });
 

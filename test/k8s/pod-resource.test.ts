@@ -29,6 +29,14 @@ describe('the Pod of an instance', () => {
     expect(placed({})).to.not.have.any.keys(...Object.keys(placement));
   });
 
+  it('has the devices and the disk that its template names, set aside and at most', () => {
+    const definition = aDefinition({ image: 'busybox', extendedResources: { 'nvidia.com/gpu': 2 }, ephemeralStorageBytes: 1_024 });
+    const { spec } = podOf(anOrder(definition), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as
+      { readonly spec: { readonly containers: readonly { readonly resources: object }[] } };
+    const amounts = { cpu: '1000m', memory: String(128 * 2 ** 20), 'nvidia.com/gpu': '2', 'ephemeral-storage': '1024' };
+    expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
+  });
+
   it('has its images asked for anew where they are pulled with a password', () => {
     const policies = (part: object): unknown => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));

@@ -45,6 +45,8 @@ describe('where the Pods of an admin’s template run', function () {
   after(async () => {
     await controlPlane().kubectl('label', 'node', node, `${LABEL}-`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
+    const none = JSON.stringify({ status: { capacity: { 'sandpool.test/gpu': null }, allocatable: { 'sandpool.test/gpu': null } } });
+    await controlPlane().kubectl('patch', 'node', node, '--subresource=status', '--type=merge', '-p', none);
     await controlPlane().kubectl('delete', 'runtimeclass', 'placed');
     await controlPlane().kubectl('delete', 'priorityclass', 'placed');
   });
@@ -83,6 +85,16 @@ describe('where the Pods of an admin’s template run', function () {
     });
 
     expect((await claimed('drawn')).nodeName).to.equal(node);
+  });
+
+  it('is a node that has the devices they name', async () => {
+    const amounts = { 'sandpool.test/gpu': '4' };
+    const status = JSON.stringify({ status: { capacity: amounts, allocatable: amounts } });
+    await controlPlane().kubectl('patch', 'node', node, '--subresource=status', '--type=merge', '-p', status);
+    const containers = [{ name: 'main', image: 'busybox', extendedResources: { 'sandpool.test/gpu': 1 } }];
+    await make('devices', { tolerations: [toleration], containers });
+
+    expect((await claimed('devices')).nodeName).to.equal(node);
   });
 
   it('is not a node whose taint they do not tolerate', async () => {

@@ -87,6 +87,25 @@ describe('where the Pods of a template run', () => {
     });
   }
 
+  for (const [field, fields] of [
+    ['extendedResources.gpu', { extendedResources: { gpu: 1 } }],
+    ['extendedResources.pods.kubernetes.io/x', { extendedResources: { 'pods.kubernetes.io/x': 1 } }],
+    ['extendedResources.kubernetes.io/x', { extendedResources: { 'kubernetes.io/x': 1 } }],
+    ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 0 } }],
+    ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 1.5 } }],
+    ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 1_000_001 } }],
+    ['extendedResources', { extendedResources: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`a.b/${n}`, 1])) }],
+    ['ephemeralStorage', { ephemeralStorage: '1Ki' }],
+    ['ephemeralStorage', { ephemeralStorage: '2Pi' }],
+    ['ephemeralStorage', { ephemeralStorage: 'much' }],
+    ['none', { extendedResources: { 'nvidia.com/gpu': 1_000_000 }, ephemeralStorage: '1Mi' }],
+  ] as const) {
+    it(`has devices and disk by their field: ${JSON.stringify(fields).slice(0, 60)}`, () => {
+      const found = faultOf({ containers: [{ ...BARE.containers[0], ...fields }] });
+      expect(found).to.equal(field === 'none' ? field : `containers.0.${field}`);
+    });
+  }
+
   it('may be as large as its bounds', () => {
     expect(faultOf({
       runtimeClassName: 'a'.repeat(253), nodeSelector: labels(32),
@@ -114,6 +133,14 @@ describe('an inline template', () => {
       expect(faultOf({ [field]: value })).to.equal(`template.${field}: ${field} is only for templates that an admin stored`);
     });
   }
+
+  it('names no devices and no disk', () => {
+    for (const fields of [{ extendedResources: { 'nvidia.com/gpu': 1 } }, { ephemeralStorage: '1Gi' }]) {
+      const [name] = Object.keys(fields);
+      expect(faultOf({ containers: [...BARE.containers, { name: 'b', image: 'x', ...fields }] }))
+        .to.equal(`template.containers[1].${name}: ${name} is only for templates that an admin stored`);
+    }
+  });
 
   it('does not have the host’s network', () => {
     expect(faultOf({ network: 'host' })).to.equal('template.network: host is only for templates that an admin stored');

@@ -1425,6 +1425,10 @@ export interface CreatePoolBody {
         successThreshold?: number;
         failureThreshold?: number;
       };
+      extendedResources?: {
+        [k: string]: number;
+      };
+      ephemeralStorage?: string;
     }[];
     startupTimeout?: string;
     idleTimeout?: string;
@@ -1826,6 +1830,10 @@ export interface Pool {
           successThreshold?: number;
           failureThreshold?: number;
         };
+        extendedResources?: {
+          [k: string]: number;
+        };
+        ephemeralStorage?: string;
       }[];
       startupTimeout?: string;
       idleTimeout?: string;
@@ -2190,6 +2198,10 @@ export interface UpdatePoolBody {
         successThreshold?: number;
         failureThreshold?: number;
       };
+      extendedResources?: {
+        [k: string]: number;
+      };
+      ephemeralStorage?: string;
     }[];
     startupTimeout?: string;
     idleTimeout?: string;
