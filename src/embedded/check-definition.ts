@@ -19,20 +19,25 @@ export interface DefinitionTerms {
 
 /** As `SandboxDriver.check`, on one machine. */
 export const checkDefinition = (definition: InstanceDefinition, { isBare, machine, refusalOfImage }: DefinitionTerms): void => {
-  const { containers, volumes = [], placement = {} } = definition;
-  const [placed] = Object.keys(placement);
-  if (placed !== undefined) throw new DefinitionRefused(`spec.${placed}: is for Kubernetes; this daemon runs sandboxes on one machine`);
+  const { containers, volumes = [] } = definition;
+  refuseKubernetesFields(definition);
   const [container, ...others] = containers;
   if (!container || others.length > 0) throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
-  for (const [field, value] of [['extendedResources', container.extendedResources], ['ephemeralStorage', container.ephemeralStorageBytes]] as const) {
-    if (value !== undefined) throw new DefinitionRefused(`spec.containers[0].${field}: is for Kubernetes; this daemon runs sandboxes on one machine`);
-  }
   const refusal = refusalOfImage(container.image);
   if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
   if (container.image !== 'host' && isBare) throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
   checkSize(container, machine);
   if (volumes.length > 0 && isBare) throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
   checkVolumeMounts(volumes);
+};
+
+/** What only Pods can have, by its field. */
+export const refuseKubernetesFields = ({ placement = {}, containers }: InstanceDefinition): void => {
+  const [first] = containers;
+  const fields = Object.keys(placement);
+  if (first?.extendedResources) fields.push('containers[0].extendedResources');
+  if (first?.ephemeralStorageBytes !== undefined) fields.push('containers[0].ephemeralStorage');
+  if (fields.length > 0) throw new DefinitionRefused(`spec.${fields[0]}: is for Kubernetes; this daemon runs sandboxes on one machine`);
 };
 
 const checkSize = ({ cpuCores, memoryBytes }: ContainerDefinition, machine: MachineSize): void => {

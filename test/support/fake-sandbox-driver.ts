@@ -3,6 +3,7 @@ import {
   DefinitionRefused, InstanceGone, LeaseLost, PortUnreachable,
   type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
+import { refuseKubernetesFields } from '../../src/embedded/check-definition.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type { Birth, Claim, End, Gone, InstanceFact, InstanceRecord, StartHindrance, Vitals } from '../../src/model/sandbox.ts';
@@ -132,6 +133,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   expect(): void {}
 
   check(definition: InstanceDefinition): void {
+    refuseKubernetesFields(definition);
     if (definition.containers.length !== 1) throw new DefinitionRefused('spec.containers: exactly one is supported');
     if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
     const { cpuCores, memoryBytes } = definition.containers[0];
