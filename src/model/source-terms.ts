@@ -39,9 +39,13 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
   return index === -1 ? undefined : { field: `template.containers[${index + first}].image`, problem };
 };
 
-/** A prefix ends where a part of the image's name does: `a.b/c` is one of `a.b/c:1` and `a.b/c/d`, not of `a.b/cd`. */
+/**
+ * A prefix ends where a part of the image's name does: `a.b/c` is one of `a.b/c:1` and `a.b/c/d`, not of `a.b/cd`. What follows
+ * a colon is a tag: `a.b` is not one of `a.b:5000/c`, which is another registry.
+ */
 const isAllowed = (image: string, prefixes: readonly string[]): boolean =>
   prefixes.length === 0 || prefixes.some((prefix) => {
     if (!image.startsWith(prefix)) return false;
-    return image.length === prefix.length || '/:@'.includes(prefix.at(-1) ?? '') || '/:@'.includes(image.charAt(prefix.length));
+    const rest = image.slice(prefix.length);
+    return rest === '' || /[/:@]$/.test(prefix) || /^([/@]|:[^/]*$)/.test(rest);
   });

@@ -31,7 +31,7 @@ describe('what owners of pools may say themselves', () => {
   for (const [image, isAllowed] of [
     ['a.example/team', true], ['a.example/team:1', true], ['a.example/team/tool@sha256:ab', true], ['b.example/x', true], ['host', true],
     ['a.example/teams', false], ['a.example/team-b/x', false], ['a.example', false], ['evil.example/a.example/team', false],
-    ['b.example', false], ['hostile', false],
+    ['b.example', false], ['hostile', false], ['host:5000/evil', false], ['host:1', true],
   ] as const) {
     it(`${isAllowed ? 'allows' : 'refuses'} ${image} by the list of images`, () => {
       expect(faultOf({ overrides: { image } }, { images })).to.equal(isAllowed ? 'none' : 'overrides.image');
