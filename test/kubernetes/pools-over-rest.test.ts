@@ -62,7 +62,10 @@ describe('what pools are made of, on three replicas', function () {
     }));
 
     const spec = await podOf('whole');
-    expect(spec.containers[0]?.resources).to.deep.equal({ requests: { cpu: '500m', memory: String(512 * 2 ** 20) }, limits: { cpu: '1', memory: String(512 * 2 ** 20) } });
+    const memory = String(512 * 2 ** 20);
+    expect(spec.containers[0]?.resources).to.deep.equal({ // its disk is what the namespace's LimitRange says
+      requests: { cpu: '500m', memory, 'ephemeral-storage': '0' }, limits: { cpu: '1', memory, 'ephemeral-storage': '10Gi' },
+    });
     expect(spec.containers[0]?.volumeMounts).to.deep.equal([{ name: 'claim-0', mountPath: '/data', subPath: 'mine', readOnly: true }, { name: 'claim-0', mountPath: '/all' }]);
     expect(spec.volumes).to.deep.equal([{ name: 'claim-0', persistentVolumeClaim: { claimName: 'data' } }]);
     const name = `sandpool-pull-${await uidOf('whole')}`;
