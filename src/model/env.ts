@@ -1,4 +1,5 @@
 import type { AutoscalingGroup } from './autoscaling-group.ts';
+import { contentHash } from './content-hash.ts';
 import type { EnvCondition } from './env-condition.ts';
 import type { Revision } from './identifiers.ts';
 import type { UpdateStrategy } from './pool.ts';
@@ -83,3 +84,6 @@ export interface EnvRecord {
   /** Set once deletion was asked for; the record goes when its members have. */
   readonly deleting: false | 'keep-running' | 'force';
 }
+
+/** Moves with what the owner says of the env, and not with what its leader notes there: what an `If-Match` is meant for. */
+export const wordRevisionOf = ({ revision: _any, scaling: _noted, conditions: _shown, ...word }: EnvRecord): Revision => contentHash(word);

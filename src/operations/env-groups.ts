@@ -1,6 +1,7 @@
 import type { History } from '../contracts/history.ts';
 import type { AutoscalingGroup, GroupChange } from '../model/autoscaling-group.ts';
-import type { EnvRecord } from '../model/env.ts';
+import { wordRevisionOf, type EnvRecord } from '../model/env.ts';
+import { requireMatch } from '../model/if-match.ts';
 import { groupNotFound, invalidArgument } from '../model/refusals.ts';
 import type { EnvMirror } from '../actors/env-mirror.ts';
 import { changeEnv, findEnv } from './find-env.ts';
@@ -25,10 +26,13 @@ export const groupDecisions = ({ envs, history }: GroupDeps & { readonly history
 };
 
 /** Changes a group (operation `PUT /envs/{name}/autoscaling/groups/{groupName}`). Durable when it resolves; counts from the next evaluation on. */
-export const updateGroup = ({ envs }: GroupDeps): Operations['updateGroup'] => async (caller, envName, groupName, change) => {
+export const updateGroup = ({ envs }: GroupDeps): Operations['updateGroup'] => async (caller, envName, groupName, { ifMatch, ...change }) => {
   const before = await findEnv(envs, caller, envName);
-  changed(groupIn(before, groupName), change);
+  const standing = groupIn(before, groupName);
+  requireMatch(ifMatch, wordRevisionOf(before));
+  changed(standing, change);
   const env = await changeEnv(envs, before, (current) => {
+    requireMatch(ifMatch, wordRevisionOf(current));
     const group = groupIn(current, groupName);
     return { ...current, groups: current.groups.map((each) => (each === group ? changed(group, change) : each)) };
   });

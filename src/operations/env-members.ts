@@ -1,6 +1,6 @@
 import type { Supervisor } from '../actors/supervisor.ts';
 import { groupFor } from '../model/autoscaling-group.ts';
-import { MOST_GROUPS, MOST_MEMBERS, type EnvMember, type EnvRecord } from '../model/env.ts';
+import { MOST_GROUPS, MOST_MEMBERS, wordRevisionOf, type EnvMember, type EnvRecord } from '../model/env.ts';
 import { memberSourceOf } from '../model/env-rendering.ts';
 import { requireMatch } from '../model/if-match.ts';
 import {
@@ -77,14 +77,14 @@ export const listMembers = (deps: EnvMembersDeps): Operations['listMembers'] => 
 export const updateMember = (deps: EnvMembersDeps): Operations['updateMember'] => async (caller, envName, name, { replicas, config: change, ifMatch }) => {
   const before = await findEnv(deps.envs, caller, envName);
   const standing = memberIn(before, name);
-  requireMatch(ifMatch, before.revision);
+  requireMatch(ifMatch, wordRevisionOf(before));
   if (standing.deleting !== false) throw poolBeingDeleted();
   const config = { ...standing.config, ...change };
   scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
   if (change.scalingGroup !== undefined && !before.groups.some((group) => group.name === change.scalingGroup)) throw groupNotFound();
   await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(before, config), before.owner.namespace);
   const env = await changeEnv(deps.envs, before, (current) => {
-    requireMatch(ifMatch, current.revision);
+    requireMatch(ifMatch, wordRevisionOf(current));
     memberIn(current, name);
     return withMember(current, name, (member) => ({ ...member, config: { ...member.config, ...change }, ...(replicas === undefined ? {} : { replicas }) }));
   });

@@ -5,7 +5,7 @@ import { RecordExists, type Records } from '../contracts/record-store.ts';
 import type { PullSecretOwner, PullSecrets } from '../contracts/pull-secrets.ts';
 import { OutcomeUnknown, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import { requireMatch } from '../model/if-match.ts';
-import type { EnvOverrides, EnvRecord } from '../model/env.ts';
+import { wordRevisionOf, type EnvOverrides, type EnvRecord } from '../model/env.ts';
 import { memberSourceOf, type EnvWord } from '../model/env-rendering.ts';
 import { mergePatch } from '../model/merge-patch.ts';
 import type { RegistryCredentials } from '../model/pool-source.ts';
@@ -164,11 +164,11 @@ interface Write {
 }
 
 const written = async (deps: EnvsDeps, before: EnvRecord, { ifMatch, registries, change }: Write) => {
-  requireMatch(ifMatch, before.revision);
+  requireMatch(ifMatch, wordRevisionOf(before));
   const wanted = change(before);
   if (!isDeepStrictEqual([wanted.templateRef, wanted.overrides], [before.templateRef, before.overrides])) await requireRenderable(deps, wanted, before.owner.namespace, before.members);
   const record = await changeEnv(deps.envs, before, async (env) => {
-    requireMatch(ifMatch, env.revision);
+    requireMatch(ifMatch, wordRevisionOf(env));
     const changed = change(env);
     if (registries && registries.length > 0) await deps.pullSecrets.keep(secretOwnerOf(before), registries); // last, so that a change that is refused has no effect
     return isDeepStrictEqual(changed, env) ? env : changed;

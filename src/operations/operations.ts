@@ -102,7 +102,7 @@ export interface Operations extends DebugOperations {
   readonly getGroup: (caller: Caller, envName: string, groupName: string) => Promise<GroupView>;
   /** The newest first; those that are kept. */
   readonly groupDecisions: (caller: Caller, envName: string, groupName: string) => Promise<readonly ToldDecision[]>;
-  readonly updateGroup: (caller: Caller, envName: string, groupName: string, change: GroupChange) => Promise<GroupView>;
+  readonly updateGroup: (caller: Caller, envName: string, groupName: string, change: GroupChange & { readonly ifMatch?: IfMatch | undefined }) => Promise<GroupView>;
   readonly deleteGroup: (caller: Caller, envName: string, groupName: string) => Promise<void>;
 
   /** Refuses with UNAVAILABLE where it is not known what is used; so do the next two. */

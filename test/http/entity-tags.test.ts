@@ -76,6 +76,19 @@ describe('entity tags', () => {
     expect((await put()).status).to.equal(412);
   });
 
+  it('guard an autoscaling group too', async () => {
+    await server.tenant.post('/envs', { name: 'sized', templateRef: { name: 'default' }, mode: 'WarmPool' });
+    await server.tenant.post('/envs/sized/sandboxpools', { name: 'one', replicas: 1 });
+    const group = '/envs/sized/autoscaling/groups/one';
+    const tag = await tagOf(group);
+    const put = (maxReplicas: number) => server.tenant.put(group, { maxReplicas }, { headers: { 'If-Match': tag } });
+
+    const { status, headers } = await put(7);
+    expect([status, headers['etag']]).to.deep.equal([200, await tagOf(group)]);
+    const { status: late, json } = await put(8);
+    expect([late, json.errorCode]).to.deep.equal([412, 'PRECONDITION_FAILED']);
+  });
+
   it('say nothing of what is not there', async () => {
     expect((await server.tenant.put('/sandboxpools/nope', {}, { headers: { 'If-Match': '"1-x"' } })).status).to.equal(404);
     expect((await server.stranger.get('/sandboxpools/shells', { headers: { 'If-None-Match': '*' } })).status).to.equal(404);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { groupFor } from '../../src/model/autoscaling-group.ts';
-import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
+import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/env.ts';
 import { RecordExists } from '../../src/contracts/record-store.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -197,9 +197,27 @@ describe('members of an env', () => {
     }
     expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal(['CONFLICT', { env: 'e' }]);
     await world.updatePool(alice, 'm', {});
+    expect((await refusedWith(world.updateGroup(alice, 'e', 'm', { enabled: false, ifMatch: new Set(['another']) })))[0]).to.equal('PRECONDITION_FAILED');
     await world.updateGroup(alice, 'e', 'm', { enabled: false });
     expect((await world.updatePool(alice, 'm', { replicas: 2 })).record.replicas).to.equal(2);
     expect((await refusedWith(world.updatePool(alice, 'm', { replicas: 4 })))[1]).to.deep.equal({ field: 'replicas' });
+  });
+
+  it('are changed by If-Match though their leader has noted something meanwhile, and not once the owner has', async () => {
+    const env: EnvRecord = { ...aRecord(), revision: '1' };
+    const word = wordRevisionOf(env);
+
+    expect(wordRevisionOf({ ...env, revision: '2', scaling: { m: { last: 7 } }, conditions: [{ type: 'Ready', status: 'True', reason: 'AsExpected', message: '', since: 5 }] })).to.equal(word);
+    for (const change of [{ labels: { a: 'b' } }, { members: [] }, { groups: [] }, { deleting: 'force' as const }]) {
+      expect(wordRevisionOf({ ...env, revision: '2', ...change }), Object.keys(change).join()).not.to.equal(word);
+    }
+
+    const world = await anEnvWorld();
+    const { record } = await world.made();
+    await world.envs.update({ ...record, scaling: { m: { last: 7 } } });
+    const ifMatch = new Set([wordRevisionOf(record)]);
+    expect((await world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'b' } } })).record.labels).to.deep.equal({ a: 'b' });
+    expect((await refusedWith(world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'c' } } })))[0]).to.equal('PRECONDITION_FAILED');
   });
 
   it('go with their pool, and their group where nobody else is in it', async () => {

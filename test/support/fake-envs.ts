@@ -1,5 +1,5 @@
 import { groupFor, type AutoscalingGroup } from '../../src/model/autoscaling-group.ts';
-import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
+import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/env.ts';
 import { mergePatch } from '../../src/model/merge-patch.ts';
 import type { RegistryCredentials } from '../../src/model/pool-source.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
@@ -66,13 +66,13 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
     },
     replaceEnv: async (caller, name, { ifMatch, registries: given, name: _name, mode: _mode, ...word }) => {
       const before = find(caller, name);
-      requireMatch(ifMatch, before.revision);
+      requireMatch(ifMatch, wordRevisionOf(before));
       if (_name !== undefined && _name !== name) throw invalidArgument('name', `must be ${name}`);
       return changed(before, word, given);
     },
     patchEnv: async (caller, name, { ifMatch, patch, registries: given }) => {
       const before = find(caller, name);
-      requireMatch(ifMatch, before.revision);
+      requireMatch(ifMatch, wordRevisionOf(before));
       return changed(before, {
         ...(patch.overrides ? { overrides: mergePatch({ ...before.overrides }, patch.overrides) } : {}),
         ...(patch.labels ? { labels: mergePatch({ ...before.labels }, patch.labels) as EnvRecord['labels'] } : {}), // texts, as the schema has it
@@ -113,9 +113,10 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
       id: 1, at: now(), cause: 'demand', changes: [{ member: groupIn(find(caller, envName), name).name, from: 0, to: 1 }], seen: { desired: 0, running: 0, idle: 0, starting: 0, pending: 1 },
       wanted: 2, reason: '1 asked for', limitedBy: [], outcomes: { [name]: { kind: 'done' } },
     }],
-    updateGroup: async (caller, envName, name, { scaleUpPolicy, scaleDownPolicy, ...change }) => {
+    updateGroup: async (caller, envName, name, { ifMatch, scaleUpPolicy, scaleDownPolicy, ...change }) => {
       const env = find(caller, envName);
       const standing = groupIn(env, name);
+      requireMatch(ifMatch, wordRevisionOf(env));
       const group = { ...standing, ...change, scaleUpPolicy: { ...standing.scaleUpPolicy, ...scaleUpPolicy }, scaleDownPolicy: { ...standing.scaleDownPolicy, ...scaleDownPolicy } };
       return { env: changed(env, { groups: env.groups.map((each) => (each === standing ? group : each)) }).record, group };
     },

@@ -1,3 +1,4 @@
+import { wordRevisionOf } from '../../model/env.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { presentDecision, presentGroup, presentGroupEnvelope, presentMemberEnvelope } from '../presenters/present-env.ts';
 import { presentPool } from '../presenters/present-pool.ts';
@@ -35,7 +36,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
       const view = await operations.updateMember(caller, params.name, params.pool, { ...(replicas === undefined ? {} : { replicas }), config, ifMatch });
-      return versioned(ok(presentMemberEnvelope(view)), view.env.revision);
+      return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
     },
   }),
   route({
@@ -59,7 +60,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     params: GroupPath, answers: { 200: GroupEnvelope }, versioned: true, refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       const { env, group } = await operations.getGroup(caller, params.name, params.groupName);
-      return versioned(ok(presentGroupEnvelope(group)), env.revision);
+      return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
     },
   }),
   route({
@@ -74,8 +75,12 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'updateGroup', method: 'PUT', path: '/envs/{name}/autoscaling/groups/{groupName}',
     access: 'tenant', summary: 'Change an autoscaling group; what is not named stays',
-    params: GroupPath, body: UpdateGroupBody, answers: { 200: GroupEnvelope }, refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    handle: async ({ caller, params, body }) => ok(presentGroupEnvelope((await operations.updateGroup(caller, params.name, params.groupName, body)).group)),
+    params: GroupPath, body: UpdateGroupBody, answers: { 200: GroupEnvelope }, versioned: true,
+    refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body, ifMatch }) => {
+      const { env, group } = await operations.updateGroup(caller, params.name, params.groupName, { ...body, ifMatch });
+      return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
+    },
   }),
   route({
     operationId: 'deleteGroup', method: 'DELETE', path: '/envs/{name}/autoscaling/groups/{groupName}',

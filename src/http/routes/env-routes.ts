@@ -1,4 +1,4 @@
-import type { EnvOverrides } from '../../model/env.ts';
+import { wordRevisionOf, type EnvOverrides } from '../../model/env.ts';
 import type { RegistryCredentials } from '../../model/pool-source.ts';
 import type { Operations } from '../../operations/operations.ts';
 import type { EnvView } from '../../operations/views.ts';
@@ -74,7 +74,7 @@ const CHANGES = ['SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'
 
 const envelope = (view: EnvView): object => ({ env: presentEnv(view), editable: presentEditable(view) });
 
-const shown = (view: EnvView): Answer => versioned(ok(envelope(view)), view.record.revision);
+const shown = (view: EnvView): Answer => versioned(ok(envelope(view)), wordRevisionOf(view.record));
 
 /** The registries' passwords go a way of their own. */
 const split = ({ imagePullSecret, ...overrides }: EnvOverrides & { readonly imagePullSecret?: { readonly registries: readonly RegistryCredentials[] } }): { readonly overrides: EnvOverrides; readonly registries?: readonly RegistryCredentials[] } =>
