@@ -42,6 +42,7 @@ export class SizingReferee {
   readonly #ended = new Set<string>();
   /** By member: the size that its owner asked for last. */
   readonly #asked = new Map<string, number>();
+  readonly #waits = new Map<string, { until: number }[]>();
   readonly #books = new Map<string, Book>();
   readonly #wrong: string[] = [];
   #env: EnvRecord | undefined;
@@ -73,6 +74,13 @@ export class SizingReferee {
 
   /** By the member's owner, for this size. */
   asked(member: string, replicas: number): void { this.#asked.set(member, replicas); }
+
+  /** A claim waits at the member from now on. Answers what to call when it does no more. */
+  waits(member: string): () => void {
+    const wait = { until: Number.POSITIVE_INFINITY };
+    this.#waits.set(member, [...this.#waits.get(member) ?? [], wait]);
+    return () => { wait.until = this.#now; };
+  }
 
   check(): void { if (this.#wrong.length > 0) expect.fail(this.#wrong.join('\n')); }
 
@@ -184,7 +192,13 @@ export class SizingReferee {
     if (decision.cause !== 'demand') return;
     const least = sum(rules, ({ minReplicas }) => minReplicas) + group.minReplicas;
     if (!this.late && !this.troubled && this.#surplusOf(group, decision) > least) this.#blame('grown for what is only starting', { decision, least });
-    if (steady && !this.troubled && mode !== 'Aggressive' && decision.at - book.coolingFrom < cooldownSeconds * 1_000) this.#blame('grown in the cooldown', { decision, book });
+    const added = sum(changes, ({ from, to }) => Math.max(0, to - from));
+    if (steady && !this.troubled && mode !== 'Aggressive' && added > this.#waitingIn(group, decision.at) && decision.at - book.coolingFrom < cooldownSeconds * 1_000) this.#blame('grown in the cooldown', { decision, book });
+  }
+
+  /** Claims that wait, or did when the group was last looked at: for each of them one is started at once. */
+  #waitingIn(group: AutoscalingGroup, at: number): number {
+    return sum(this.#poolsIn(group), ({ name }) => (this.#waits.get(name) ?? []).filter(({ until }) => until >= at - LOOK_MS).length);
   }
 
   /** How many more than what runs, what is asked for and the buffer account for, or than what is asked of one member and nothing of its own answers. */

@@ -179,7 +179,8 @@ export class SizingWorld {
     if (this.#inFlight >= MOST_IN_FLIGHT) return;
     this.#inFlight += 1;
     const caller: Caller = { ...alice, keyId: PRINCIPALS[principal % PRINCIPALS.length]! }; // in range
-    this.#run(this.#at(by).claim(caller, { poolName: memberOf(to), ...(waitMs > 0 ? { waitMs } : {}) }, this.#callers[by % 2]?.signal).finally(() => { this.#inFlight -= 1; }));
+    const endsWaiting = waitMs > 0 ? this.referee.waits(memberOf(to)) : undefined;
+    this.#run(this.#at(by).claim(caller, { poolName: memberOf(to), ...(waitMs > 0 ? { waitMs } : {}) }, this.#callers[by % 2]?.signal).finally(() => { this.#inFlight -= 1; endsWaiting?.(); }));
   }
 
   #edit(step: Extract<SizingStep, { do: 'group' | 'member' | 'resize' | 'drop' | 'add' }>): void {
