@@ -25,6 +25,8 @@ import { clientsOf } from './http/clients.ts';
 import { createGateway, type Gateway } from './http/gateway.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import type { TlsIdentity } from './http/listener.ts';
+import type { FrameBudgetTerms } from './http/frame-budget.ts';
+import { KeyRates } from './http/key-rates.ts';
 import { terminalUpgrades, type TerminalUpgrades } from './http/terminal.ts';
 import { TlsFiles } from './http/tls-files.ts';
 import { WaitingServer } from './http/waiting-server.ts';
@@ -126,7 +128,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
   tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit });
-  const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins });
+  const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins, frames: framesOf(config.terminal) });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
@@ -134,6 +136,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
     operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
     clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
     tls: tls?.identity, clients, answers: answerBudget(config, metrics),
+    keyRates: new KeyRates(config.keys.requestsPerSecond),
     limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
   });
 
@@ -299,6 +302,11 @@ const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, co
   await measuring.stop();
   return { sandboxesLeft };
 };
+
+const framesOf = (terminal: Config['terminal']): FrameBudgetTerms => ({
+  connection: { frames: terminal.framesPerSecond, bytes: terminal.bytesPerSecond },
+  tenant: { frames: terminal.tenantFramesPerSecond, bytes: terminal.tenantBytesPerSecond },
+});
 
 const answerBudget = ({ answers: { memoryPercent, tenantPercent } }: Config, metrics: Metrics): AnswerBudget =>
   new AnswerBudget({ mostBytes: Math.floor(getHeapStatistics().heap_size_limit * memoryPercent / 100), tenantPercent, metrics });

@@ -147,6 +147,7 @@ export const ConfigSchema = z.strictObject({
     defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),
     maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
     creation: choice(['everyone', 'admins'], 'Who may make API keys: everyone, so that tenants make further ones of their own, or admins alone.'),
+    requestsPerSecond: whole(0, 1_000_000, 'Requests that one API key may send to one replica in a second; 0: as many as it likes.'),
   }).refine((group) => group.defaultLifetime <= group.maxLifetime, { path: ['defaultLifetime'], error: 'must not exceed keys.maxLifetime' }),
   history: z.strictObject({
     listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),
@@ -189,6 +190,10 @@ export const ConfigSchema = z.strictObject({
   terminal: z.strictObject({
     allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
       .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),
+    framesPerSecond: whole(10, 1_000_000, 'Frames that the client of one terminal may send in a second; one that sends more is read from later.'),
+    bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
+    tenantFramesPerSecond: whole(10, 1_000_000, 'Frames in a second to all terminals of one tenant on one replica.'),
+    tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames.'),
   }),
   kubernetes: z.strictObject({
     kubeconfig: path('How the API server is reached. Unset: as the service account of the Pod that the daemon runs in.').optional(),

@@ -32,7 +32,7 @@ import { quotaRoutes } from './routes/quota-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 import { templateRoutes } from './routes/template-routes.ts';
 
-export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
+export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

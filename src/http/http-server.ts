@@ -21,6 +21,7 @@ import { cutShort, prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue, hasBody } from './request-body.ts';
 import { takeTarget } from './request-target.ts';
+import { KeyRates } from './key-rates.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
@@ -57,6 +58,8 @@ export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 's
   readonly limits?: Partial<HttpLimits>;
   /** The memory for answers; absent: 256 MiB, half of it for one tenant. */
   readonly answers?: AnswerBudget;
+  /** Absent: a key may send as many requests as it likes. */
+  readonly keyRates?: KeyRates;
   /** Answers requests to endpoints of sandboxes. */
   readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
   /** Absent: plain HTTP. */
@@ -94,6 +97,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const overload = new Overload(gate, limits, deps.metrics);
   const handle = createApp({
     ...deps, gate, streams, unread, answers: deps.answers ?? new AnswerBudget(DEFAULT_ANSWERS), arriving: new ArrivingBodies(limits.maxArrivingBytes),
+    keyRates: deps.keyRates ?? new KeyRates(0),
     clients, stopping: () => stopping,
   }).callback();
   const onRequest: RequestListener = (request, response) => {

@@ -18,6 +18,7 @@ import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
 import { unknownFieldWarnings } from './unknown-fields.ts';
+import type { KeyRates } from './key-rates.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 import { check } from './validation.ts';
 
@@ -28,6 +29,7 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly streams: EventStreams;
   readonly answers: AnswerBudget;
   readonly unread: UnreadAnswers;
+  readonly keyRates: KeyRates;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -73,6 +75,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
+  if (caller) deps.keyRates.count(caller);
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;

@@ -2,7 +2,9 @@ import type { WebSocket } from 'ws';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { OpenTerminal } from '../operations/operations.ts';
+import type { FrameBudget } from './frame-budget.ts';
 import { errorFrame, exitFrame, readControlFrame } from './terminal-frames.ts';
+import { Resizes, TerminalInput } from './terminal-input.ts';
 import { Liveness } from './terminal-liveness.ts';
 
 /** The longest message that is taken; a longer one closes with 1009. */
@@ -28,6 +30,8 @@ export interface TerminalSessionOptions {
   /** Subprotocol `sandpool.terminal.v1`: text frames are JSON. */
   readonly framed: boolean;
   readonly clock: Clock;
+  /** Of what its client sends. */
+  readonly budget: FrameBudget;
   readonly log: Log;
   /** Of its log lines. */
   readonly fields: Readonly<Record<string, unknown>>;
@@ -44,6 +48,8 @@ export class TerminalSession {
   readonly #log: Log;
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #liveness: Liveness;
+  readonly #input: TerminalInput;
+  readonly #resizes: Resizes;
   readonly #timers = new Map<'drain' | 'end' | 'cut', () => void>();
   #settleClosed: () => void = () => {};
   #closing = false;
@@ -66,6 +72,8 @@ export class TerminalSession {
       dead: () => this.#cut(),
       stalled: () => this.close(4008, 'too slow'),
     });
+    this.#input = new TerminalInput({ ...options, liveness: this.#liveness });
+    this.#resizes = new Resizes(options.clock, (cols, rows) => { this.#control('resize', (terminal) => terminal.resize(cols, rows)); });
   }
 
   start(): void {
@@ -73,11 +81,11 @@ export class TerminalSession {
     this.#log.info({ ...this.#fields }, 'terminal opened');
     this.#ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary)); // binaryType is nodebuffer
     this.#ws.on('ping', (data) => this.#onPing(data));
-    this.#ws.on('pong', () => this.#liveness.heard('pong'));
+    this.#ws.on('pong', (data) => this.#onPong(data));
     this.#ws.on('error', (error) => this.#log.info({ ...this.#fields, error: error.message }, 'terminal connection failed'));
     this.#ws.on('close', (code) => this.#onClosed(code));
     stream.on('data', this.#onOutput);
-    stream.on('drain', () => this.#onInputDrained());
+    stream.on('drain', () => this.#input.ptyTakesMore());
     stream.once('end', () => { this.#outputEnded = true; });
     stream.once('close', () => { this.#outputEnded = true; });
     stream.on('error', (error) => this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'));
@@ -97,7 +105,7 @@ export class TerminalSession {
     this.#closing = true;
     this.#opened.terminal.stream.off('data', this.#onOutput);
     this.#opened.close();
-    this.#liveness.stop();
+    this.#stopInput();
     this.#ws.resume(); // else the peer's own close frame would never be read
     this.#ws.close(code, reason);
   }
@@ -109,12 +117,18 @@ export class TerminalSession {
 
   #onClosed(code: number): void {
     this.#closing = true;
-    this.#liveness.stop();
+    this.#stopInput();
     for (const callOff of this.#timers.values()) callOff();
     this.#opened.terminal.stream.off('data', this.#onOutput);
     this.#opened.close();
     this.#log.info({ ...this.#fields, code }, 'terminal closed');
     this.#settleClosed();
+  }
+
+  #stopInput(): void {
+    this.#liveness.stop();
+    this.#input.stop();
+    this.#resizes.stop();
   }
 
   readonly #onOutput = (chunk: Buffer): void => {
@@ -142,22 +156,24 @@ export class TerminalSession {
   #onMessage(data: Buffer, isBinary: boolean): void {
     this.#liveness.heard('frame');
     if (this.#closing) return;
+    this.#input.count(data.length);
     if (this.#framed && !isBinary) return this.#onControl(data);
     this.#touch();
     const { stream } = this.#opened.terminal;
     if (data.length === 0 || !stream.writable || stream.write(data)) return;
-    this.#liveness.deaf();
-    this.#ws.pause();
-  }
-
-  #onInputDrained(): void {
-    this.#liveness.listening();
-    this.#ws.resume();
+    this.#input.ptyIsFull();
   }
 
   #onPing(data: Buffer): void {
     this.#liveness.heard('frame');
+    if (this.#closing) return;
+    this.#input.count(data.length);
     if (!this.#congested()) this.#ws.pong(data);
+  }
+
+  #onPong(data: Buffer): void {
+    this.#liveness.heard('pong');
+    if (!this.#closing) this.#input.count(data.length);
   }
 
   #onControl(data: Buffer): void {
@@ -165,12 +181,16 @@ export class TerminalSession {
     const frame = readControlFrame(data);
     if ('problem' in frame) return this.#complain(frame.problem);
     this.#touch();
+    if (frame.type === 'resize') this.#resizes.ask(frame.cols, frame.rows);
+    else this.#control('signal', (terminal) => terminal.signal(frame.name));
+  }
+
+  #control(type: 'resize' | 'signal', act: (terminal: OpenTerminal['terminal']) => void): void {
     try {
-      if (frame.type === 'resize') this.#opened.terminal.resize(frame.cols, frame.rows);
-      else this.#opened.terminal.signal(frame.name);
+      act(this.#opened.terminal);
     } catch (error) {
-      this.#log.info({ ...this.#fields, type: frame.type, error: String(error) }, 'terminal control failed');
-      this.#complain(`${frame.type} failed`);
+      this.#log.info({ ...this.#fields, type, error: String(error) }, 'terminal control failed');
+      this.#complain(`${type} failed`);
     }
   }
 

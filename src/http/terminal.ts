@@ -8,9 +8,11 @@ import type { Log } from '../contracts/log.ts';
 import { blankApiKeys } from '../model/api-key-text.ts';
 import { containFaults } from '../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
+import { tenantKey } from '../model/tenant.ts';
 import type { OpenTerminal, OpenTerminalRequest, Operations } from '../operations/operations.ts';
 import { refusalOf, statusOf } from './error-table.ts';
 import { requestIdFrom } from './request-id.ts';
+import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './terminal-refusals.ts';
 import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
 import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './terminal-session.ts';
@@ -21,6 +23,8 @@ export interface TerminalDeps extends TerminalRules {
   readonly clock: Clock;
   /** Absent: nobody takes down which terminals are opened. */
   readonly audit?: AuditSink | undefined;
+  /** What clients may send; absent: the defaults of the settings. */
+  readonly frames?: FrameBudgetTerms;
 }
 
 export interface TerminalUpgrades {
@@ -40,11 +44,13 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const options = {
     noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES,
     autoPong: false, closeTimeout: SLOW_CLOSE_MS, handleProtocols: chooseProtocol,
+    allowSynchronousEvents: false, // one frame of each connection in a turn of the loop, however many came at once
   };
   const server = new WebSocketServer(options);
   const sessions = new Set<TerminalSession>();
   const pending = new Set<Duplex>();
   const requestIds = new WeakMap<IncomingMessage, string>();
+  const budgets = new FrameBudgets(deps.frames ?? DEFAULT_FRAMES, () => deps.clock.now());
   let stopping = false;
 
   server.on('headers', (headers, request) => headers.push(`X-Request-Id: ${requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id'])}`));
@@ -92,7 +98,9 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
     if (way.socket instanceof Socket) way.socket.setKeepAlive(true, KEEP_ALIVE_MS).setNoDelay(true);
     server.handleUpgrade(way.request, way.socket, way.head, (ws) => {
       joined = true;
-      const session = new TerminalSession(sessionOptions(deps, ws, way, requestIds.get(way.request) ?? ''));
+      const { caller } = way.opened;
+      const budget = budgets.join(caller && tenantKey(caller));
+      const session = new TerminalSession({ ...sessionOptions(deps, ws, way), budget, fields: fieldsOf(way, requestIds.get(way.request) ?? '') });
       sessions.add(session);
       void session.closed.then(() => sessions.delete(session));
       session.start();
@@ -127,10 +135,10 @@ interface Way {
   readonly opened: OpenTerminal;
 }
 
-const sessionOptions = (deps: TerminalDeps, ws: WebSocket, way: Way, requestId: string) => ({
-  ws, opened: way.opened, framed: ws.protocol === TERMINAL_PROTOCOL,
-  clock: deps.clock, log: deps.log, fields: { entity: 'terminal', sandboxId: way.ask.sandboxId, requestId },
-});
+const sessionOptions = ({ clock, log }: TerminalDeps, ws: WebSocket, { opened }: Way) =>
+  ({ ws, opened, framed: ws.protocol === TERMINAL_PROTOCOL, clock, log });
+
+const fieldsOf = ({ ask }: Way, requestId: string) => ({ entity: 'terminal', sandboxId: ask.sandboxId, requestId });
 
 /** Opens within the deadline; a terminal that comes later is closed again. */
 const open = async (deps: TerminalDeps, ask: OpenTerminalRequest): Promise<OpenTerminal> => {

@@ -230,5 +230,8 @@ export const idempotencyKeyReused = (): Refusal =>
 export const idempotencyInFlight = (): Refusal =>
   new Refusal('IDEMPOTENCY_IN_FLIGHT', 'the first request with this Idempotency-Key is still under way; repeat this one shortly', { retryAfter: 1 });
 
+export const keyRateMet = (retryAfter: number, perSecond: number): Refusal =>
+  new Refusal('RATE_LIMITED', `this API key may send ${perSecond} requests a second, and sent more; try again later`, { retryAfter });
+
 export const tooManyBadKeys = (retryAfter: number): Refusal =>
   new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', { retryAfter });

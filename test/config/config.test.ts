@@ -37,7 +37,7 @@ describe('the configuration', () => {
     expect(config.namespacePattern).to.equal('{team}');
     expect(config.pidsMax).to.equal(256);
     expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 50, replicas: 2000 });
-    expect(config.keys).to.deep.equal({ defaultLifetime: 90 * 86_400_000, maxLifetime: 365 * 86_400_000, creation: 'everyone' });
+    expect(config.keys).to.deep.equal({ defaultLifetime: 90 * 86_400_000, maxLifetime: 365 * 86_400_000, creation: 'everyone', requestsPerSecond: 0 });
     expect(config.history).to.deep.equal({ listWindow: 86_400_000, retention: 7 * 86_400_000, totalBytes: 8_589_934_592, tenantBytes: 1_073_741_824 });
     expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, maxReplicas: 64, template: 'default' });
     expect(config.templatesDir).to.match(/\/config\/templates$/);

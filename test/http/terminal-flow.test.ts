@@ -28,7 +28,9 @@ const standstill = async (terminal: FakeTerminal): Promise<void> => await settle
 
 describe('back-pressure of a terminal', () => {
   let daemon: TerminalDaemon;
-  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  /** The clock stands still: what may be sent in a second is all. */
+  const plenty = { frames: 100_000, bytes: 64 * MIB };
+  beforeEach(async () => { daemon = await aTerminalDaemon({ frames: { connection: plenty, tenant: plenty } }); });
   afterEach(() => daemon.close());
 
   it('pauses the terminal while the reader stalls, and loses nothing', async () => {

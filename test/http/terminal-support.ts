@@ -18,6 +18,7 @@ export class FakeTerminal {
   closes = 0;
   /** Bytes handed to the connection. */
   pulled = 0;
+  typedBytes = 0;
   full = false;
   /** Its stream does not end with the shell: a process that the shell left behind has it open. */
   held = false;
@@ -39,6 +40,7 @@ export class FakeTerminal {
       },
       write: (chunk: Buffer, _encoding, done) => {
         this.#typed.push(chunk);
+        this.typedBytes += chunk.length;
         if (this.full) this.#accept = done;
         else done();
       },
@@ -51,10 +53,6 @@ export class FakeTerminal {
 
   typedBytesJoined(): Buffer {
     return Buffer.concat(this.#typed);
-  }
-
-  get typedBytes(): number {
-    return this.#typed.reduce((sum, chunk) => sum + chunk.length, 0);
   }
 
   print(output: string | Buffer): void {
@@ -87,6 +85,7 @@ export class FakeTerminal {
       };
     });
     return {
+      caller: { namespace: 'blue', team: 'blue', user: this.request.token, role: 'user', keyId: this.request.token },
       terminal: {
         stream: this.stream, exit,
         resize: (cols, rows) => void this.sizes.push(`${cols}x${rows}`),
