@@ -8,7 +8,6 @@ import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from './api-
 import { cleaned } from './cleaned-message.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
-import { GROUP } from './resource.ts';
 import { bornSandbox, sandboxesPath, sandboxPath, storedFrom, type StoredSandbox } from './sandbox-resource.ts';
 
 export interface BirthsDeps {
@@ -129,21 +128,32 @@ export class Births {
     if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
     if (error.status === 404) return new NoPlace(`there is no namespace ${namespace} in which sandboxes can be made (${cleaned(error.message)})`, { cause: error });
     if (error.status === BUSY) return new OutcomeUnknown(`the API server is busy: ${error.message}`, { cause: error });
-    if (error.status !== FORBIDDEN || await this.#mayCreate(namespace)) return new Error(cleaned(error.message), { cause: error });
+    const right = error.status === FORBIDDEN ? missingRight(error.message, namespace) : undefined;
+    if (!right) return new Error(cleaned(error.message), { cause: error });
+    if (await this.#isHad(right) ?? true) return new OutcomeUnknown(`the API server did not know our rights: ${error.message}`, { cause: error });
+    if (right.resource !== 'sandboxes') return new Error(cleaned(error.message), { cause: error });
     // Rights are bound in each namespace: where it is missing they are too.
     return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, { cause: error });
   }
 
-  /** Anybody may ask this. */
-  async #mayCreate(namespace: string): Promise<boolean> {
-    const review = {
-      apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { namespace, verb: 'create', group: GROUP, resource: 'sandboxes' } },
-    };
-    const { status } = await this.#deps.api.create('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review) as { readonly status?: { readonly allowed?: boolean } };
-    return status?.allowed === true;
+  /** Undefined where the API server refuses this too: anybody may ask, so it has read no rights yet, as just after its start. */
+  async #isHad(right: Right): Promise<boolean | undefined> {
+    const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: right } };
+    try {
+      const { status } = await this.#deps.api.create(REVIEWS_PATH, review) as { readonly status?: { readonly allowed?: boolean } };
+      return status?.allowed === true;
+    } catch { return undefined; }
   }
 }
 
+interface Right { readonly namespace: string; readonly verb: string; readonly resource: string; readonly group: string }
+
+/** Of the message with which Kubernetes refuses what rights do not allow; admission that forbids words it otherwise. */
+const missingRight = (message: string, namespace: string): Right | undefined => {
+  const [, verb, resource, group] = /is forbidden: User "[^"]*" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/.exec(message) ?? [];
+  return verb && resource ? { namespace, verb, resource, group: group ?? '' } : undefined;
+};
+
 const BUSY = 429;
 const FORBIDDEN = 403;
+const REVIEWS_PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
+import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
 import { Births } from '../../src/k8s/births.ts';
 import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
@@ -21,6 +21,45 @@ describe('births of Pods', () => {
       expect(await rejection(births.bear(anOrder(), () => undefined))).to.be.instanceOf(OutcomeUnknown);
     });
   }
+
+  const FORBIDDEN = new ApiRefused({
+    status: 403, reason: 'Forbidden', causes: [], retryAfterSeconds: undefined, missing: undefined,
+    message: 'pods is forbidden: User "sandpool" cannot create resource "pods" in API group "" in the namespace "alpha"',
+  });
+  const refusedPods = (review: () => Promise<unknown>) => {
+    const asked: unknown[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      if (path.endsWith('/pods')) throw FORBIDDEN;
+      if (path.endsWith('/sandboxes')) return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid-1', resourceVersion: '1' } };
+      asked.push(body);
+      return review();
+    };
+    const births = new Births({
+      api: { create, get: () => Promise.reject(FORBIDDEN) }, calm: async () => undefined,
+      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+    return { births, asked };
+  };
+  for (const [name, review] of Object.entries({
+    'has read no rights yet, just after its start': () => Promise.reject(FORBIDDEN),
+    'has read them meanwhile': () => Promise.resolve({ status: { allowed: true } }),
+  })) {
+    it(`are repeated, and are no failed starts, where an API server refuses that ${name}`, async () => {
+      expect(await rejection(refusedPods(review).births.bear(anOrder(), () => undefined))).to.be.instanceOf(OutcomeUnknown);
+    });
+  }
+
+  it('are failed starts where the right to make Pods is missing', async () => {
+    const { births, asked } = refusedPods(() => Promise.resolve({ status: { allowed: false } }));
+
+    const error = await rejection(births.bear(anOrder(), () => undefined));
+
+    expect(error).not.to.be.instanceOf(OutcomeUnknown);
+    expect(String(error)).to.include('cannot create resource "pods"');
+    expect(asked).to.have.lengthOf(1);
+    expect(asked).to.have.nested.property('[0].spec.resourceAttributes').that.includes({ verb: 'create', resource: 'pods', group: '' });
+  });
 
   it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
     const left = { records: 0, pods: 0, most: 0, revision: 0 };
