@@ -2,7 +2,7 @@ import type { PortConnection } from '../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { KeptTunnels } from './kept-tunnels.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterWhileLooking, type PodTarget } from './pod-presence.ts';
 import { portOverChannels } from './port-channels.ts';
 import { PortTunnel } from './port-tunnel.ts';
 
@@ -30,8 +30,6 @@ export class PodPorts {
   /** Over a new link. Rejects, and fails, as `SandboxDriver.dial`. */
   async dial(target: PodTarget, port: number, signal: AbortSignal): Promise<PortConnection> {
     signal.throwIfAborted();
-    await requireJoinable(this.#links.api, target);
-    signal.throwIfAborted();
     const socket = await this.#open(target, port);
     const silent = (): void => { this.#links.silent(target); };
     const { answerWithinMs } = this.#links;
@@ -50,6 +48,6 @@ export class PodPorts {
   #open(target: PodTarget, port: number): Promise<ChannelSocket> {
     // An API server older than 1.31 takes the second one, by which a link has a single connection.
     const opening = this.#links.open(target, `portforward?ports=${port}`, TUNNEL, 'v4.channel.k8s.io');
-    return enterPod(this.#links, target, opening);
+    return enterWhileLooking(this.#links, target, opening);
   }
 }

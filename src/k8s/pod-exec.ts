@@ -6,7 +6,7 @@ import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
 import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
+import { enterPod, enterWhileLooking, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
 
 const TIMED_OUT = 124;
 /** Longest that a command takes to begin. */
@@ -124,8 +124,8 @@ class Execution {
   }
 
   async #begin(): Promise<void> {
-    await requireJoinable(this.#links.api, this.#target);
-    await this.#open({ argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true });
+    // The shell does nothing without its order, which is sent once the Pod was read.
+    await this.#open({ argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true }, enterWhileLooking);
   }
 
   async #beginBare(): Promise<void> {
@@ -139,9 +139,9 @@ class Execution {
     this.#sendInput(stdin);
   }
 
-  async #open(command: Omit<Command, 'tty'>): Promise<void> {
+  async #open(command: Omit<Command, 'tty'>, enter = enterPod<ChannelSocket>): Promise<void> {
     const opening = openCommand(this.#links, this.#target, { ...command, tty: false });
-    const socket = await enterPod(this.#links, this.#target, opening);
+    const socket = await enter(this.#links, this.#target, opening);
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({

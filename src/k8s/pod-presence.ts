@@ -80,7 +80,7 @@ export interface PodWays {
 /**
  * Opens a way into a Pod. A kubelet that has just started answers 404 for what it has run all the
  * while, and API servers pass that on as if they had no such Pod: whether it is gone is read off
- * the Pod. The caller has just read that: an answer that is still due then is the kubelet's. Rejects
+ * the Pod. The caller reads that, too: an answer that is still due then is the kubelet's. Rejects
  * with InstanceGone or NotJoinable, or with what `way` rejects with. That the node is silent is told
  * also where nobody waits for the way any more.
  */
@@ -96,6 +96,25 @@ export const enterPod = async <T>({ api, silent }: PodWays, target: PodTarget, w
     await requireJoinable(api, target);
     throw new NotJoinable(NOT_KNOWN_YET, { cause: error });
   }
+};
+
+/**
+ * Opens a way by which nothing happens in the Pod by itself, while it is read whether that can be
+ * joined, which is what counts: a way into a Pod that can't be is closed, whenever it opens. Rejects
+ * as `requireJoinable`, else as `enterPod`.
+ */
+export const enterWhileLooking = async <T extends { close(): void }>(
+  ways: PodWays, target: PodTarget, way: Promise<T>,
+): Promise<T> => {
+  const entering = enterPod(ways, target, way);
+  entering.catch(() => undefined); // the look is told first
+  try {
+    await requireJoinable(ways.api, target);
+  } catch (error) {
+    way.then((opened) => { opened.close(); }, () => undefined);
+    throw error;
+  }
+  return await entering;
 };
 
 export const NOT_KNOWN_YET = 'the node of the sandbox is starting and does not know it yet; try again';

@@ -67,6 +67,8 @@ export interface FakePod {
   readonly ways: number;
   /** The Pod is no more. */
   isGone: boolean;
+  /** What reads of the Pod wait for. */
+  read: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -83,7 +85,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
       response.writeHead(fake.refusal.status).end(fake.refusal.body);
     } else if (isLog && fake.losesTrack && request.url?.includes('follow=true')) response.write(tailOf(fake.logged, request.url));
     else if (isLog) response.end(tailOf(fake.logged, request.url ?? ''));
-    else json(response, { metadata: { uid: 'u1' }, status: status ?? running });
+    else void fake.read.then(() => { json(response, { metadata: { uid: 'u1' }, status: status ?? running }); });
   });
   const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
   const links: FakeLink[] = [];
@@ -112,7 +114,7 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
   const api = apiServer({ access, version: 'test' });
   const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, get ways() { return hung.length; }, isGone: false, pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, get ways() { return hung.length; }, isGone: false, read: Promise.resolve(), pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       for (const socket of hung) socket.destroy();

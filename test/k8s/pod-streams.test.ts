@@ -44,6 +44,34 @@ describe('streams of a Pod', () => {
       expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal(['out', 'err', 7]);
     });
 
+    it('opens its way while the Pod is read, and orders nothing before that is done', async () => {
+      const under = await pod((link) => { link.send(1, '41\n'); });
+      let isRead = (): void => {};
+      under.read = new Promise((resolve) => { isRead = resolve; });
+      const running = exec(under);
+      await eventually(() => under.links.length === 1, 'a link is open');
+      const [link] = under.links;
+      if (!link) throw new Error('no link');
+      expect(link.came(0)).to.equal('');
+      isRead();
+      await eventually(() => link.came(255) !== '', 'the order is whole');
+      link.send(2, `${tokenIn(link)}0\n`);
+      link.status(0);
+      expect(await running).to.deep.include({ exitCode: 0 });
+    });
+
+    it('leaves a Pod that can not be joined, though it opened, without an order', async () => {
+      const under = await pod((link) => { link.send(1, '41\n'); }, { status: { phase: 'Failed', reason: 'Evicted' } });
+      let isRead = (): void => {};
+      under.read = new Promise((resolve) => { isRead = resolve; });
+      const running = rejection(exec(under));
+      await eventually(() => under.links.length === 1, 'a link is open');
+      isRead();
+      expect(await running).to.be.instanceOf(InstanceGone);
+      await eventually(() => under.links[0]?.ws.readyState === WebSocket.CLOSED, 'it is closed');
+      expect(under.links[0]?.came(0)).to.equal('');
+    });
+
     it('finds the exit code however the errors are cut into pieces', async () => {
       const under = await pod((link) => {
         for (const part of ['4', '1', '\no']) link.send(1, part);
