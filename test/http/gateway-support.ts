@@ -27,11 +27,17 @@ export const CONNECTIONS = {
   'a channel': dialThroughChannel,
 } as const;
 
-interface GivenGateway extends Pick<Partial<HttpServerDeps>, 'limits'> {
+/** What leads to endpoints. */
+export interface EndpointWay {
+  /** To a port of this machine; by a socket where unset. */
   readonly dial?: FakeOperations['dial'] | undefined;
+  /** The address of this machine that servers behind endpoints listen on; the loopback where unset. */
+  readonly host?: string;
 }
 
-export const aGateway = async ({ dial, ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
+interface GivenGateway extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'> {}
+
+export const aGateway = async ({ dial, host = '127.0.0.1', ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
   if (dial) operations.dial = dial;
   const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
@@ -40,7 +46,7 @@ export const aGateway = async ({ dial, ...given }: GivenGateway = {}): Promise<G
   const key = await operations.key('blue', 'ada');
   const opened: (Server | TcpServer)[] = [];
   const listening = async <T extends Server | TcpServer>(upstream: T): Promise<T> => {
-    upstream.listen(0, '127.0.0.1');
+    upstream.listen(0, host);
     await once(upstream, 'listening');
     opened.push(upstream);
     operations.endpoints.set('web', { port: (upstream.address() as AddressInfo).port, scheme: 'http' });

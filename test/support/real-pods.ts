@@ -57,6 +57,41 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = daemon_threads = True
 Server(("127.0.0.1", int(sys.argv[1])), Echo).serve_forever()`;
 
+/** Where `relayOrder` listens, on its loopback. */
+export const RELAY_PORT = 7_001;
+
+/** Leads each connection on to the port of this machine that its first line names. */
+export const relayOrder = (pods: PodDriver): Birth =>
+  realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', RELAY] } });
+
+const RELAY = `
+import socket, socketserver, threading
+route = next(line.split() for line in open("/proc/net/route") if line.split()[1] == "00000000")
+MACHINE = socket.inet_ntoa(bytes.fromhex(route[2])[::-1])
+def pump(source, sink, ends):
+    try:
+        while received := source.recv(65536):
+            sink.sendall(received)
+    except OSError:
+        ends = (socket.SHUT_RDWR, socket.SHUT_RDWR)
+    for each, how in zip((source, sink), ends):
+        try: each.shutdown(how)
+        except OSError: pass
+class Relay(socketserver.BaseRequestHandler):
+    def handle(self):
+        port = b""
+        while not port.endswith(b"\\n"):
+            port += self.request.recv(1) or b"\\n"
+        with socket.create_connection((MACHINE, int(port))) as server:
+            answers = threading.Thread(target=pump, args=(server, self.request, (socket.SHUT_RD, socket.SHUT_WR)))
+            answers.start()
+            pump(self.request, server, (socket.SHUT_RDWR, socket.SHUT_RDWR))
+            answers.join()
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 64
+Server(("127.0.0.1", ${RELAY_PORT}), Relay).serve_forever()`;
+
 /** A template of one container of 64 MiB, for little of the node is set aside: it has no more than this machine. */
 export const realTemplate = (
   name: string, command: readonly string[], { image = 'tools', ...part }: { readonly image?: 'busybox' | 'tools'; readonly endpoints?: readonly object[] } = {},

@@ -1,0 +1,35 @@
+import { gatewaySuite } from '../contracts/gateway.ts';
+import { endpointSocketSuite, hostileEndpointSuite } from '../contracts/hostile-endpoint.ts';
+import type { EndpointWay } from '../http/gateway-support.ts';
+import { onRealPods, RELAY_PORT, relayOrder } from '../support/real-pods.ts';
+import { onTheRealNode } from '../support/shared-cluster.ts';
+
+const CONNECTION = 'a port of a container';
+const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; do sleep 0.1; done`;
+
+/** The servers are the test's; each connection to them is one to a container's loopback. */
+describe('endpoints on a real node', function () {
+  this.timeout(60_000);
+  const onPods = onRealPods(onTheRealNode());
+  let id: string;
+
+  before('a sandbox that leads to servers of the test', async () => {
+    const pods = onPods();
+    ({ id } = await pods.claimed(relayOrder(pods)));
+    const listens = { argv: ['bash', '-c', LISTENS], timeoutMs: 30_000, outputLimit: 1_000 };
+    await pods.driver.exec(id, listens, new AbortController().signal);
+  });
+
+  const way = (): EndpointWay => ({
+    dial: async (port, signal) => {
+      const connection = await onPods().driver.dial(id, RELAY_PORT, signal);
+      connection.write(`${port}\n`);
+      return connection;
+    },
+    host: '0.0.0.0',
+  });
+
+  gatewaySuite(CONNECTION, way);
+  hostileEndpointSuite(CONNECTION, way);
+  endpointSocketSuite(CONNECTION, way);
+});
