@@ -66,6 +66,10 @@ export const METRICS = {
   sandpool_http_seconds: histogram('How long requests took, by the template of their route. Streams count until their answer has begun.', ['method', 'route'], { buckets: REQUEST_SECONDS, most: 90 }),
   sandpool_http_turned_away_total: counter('Requests that were answered with 503 before anything was spent on them.', []),
 
+  sandpool_costly_waiting: gauge('Requests that take long, and wait for their turn: one at a time, tenants in turn.', []),
+  sandpool_costly_refused_total: counter('Requests that were answered with 429 because too many costly ones of their tenant waited already.', []),
+  sandpool_costly_seconds_total: counter('For how long such requests kept the event loop busy: pieces of 5 ms and more.', []),
+
   sandpool_answer_bytes: gauge('Bytes of memory that answers under way take, as they are on the wire: from what a command has printed until its client has the answer.', []),
   sandpool_answer_bytes_most: gauge('What they may take at most, by answers.memoryPercent.', []),
   sandpool_answers_refused_total: counterOf('Requests refused, and commands ended, because their answer did not fit: share (429, a tenant had what it may have), all (503, all tenants together).', ['bound'], { known: ['share', 'all'], most: 2 }),

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { MAX_BATCH, type DatabaseEngine } from './database-engine.ts';
 import type { Call, CheckpointOrder, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
-import { threadModule } from './thread-module.ts';
+import { threadModule } from '../lib/thread-module.ts';
 
 /** Where calls are committed. What it was given is answered in order, or `failed` is called, once, and nothing more. */
 export interface DatabaseSeat {

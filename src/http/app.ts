@@ -7,11 +7,13 @@ import type { Tracer, TraceScope } from '../contracts/tracing.ts';
 import type { Operations } from '../operations/operations.ts';
 import { audited } from './audited.ts';
 import type { RequestState } from './context.ts';
+import { CostlyTurns } from './costly-turns.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
+import { PoolPreviews } from './pool-previews.ts';
 import type { Route } from './route.ts';
 import { traced } from './traced.ts';
 import { nothingMatched, routerOf, type RouterDeps } from './router.ts';
@@ -32,7 +34,7 @@ import { quotaRoutes } from './routes/quota-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 import { templateRoutes } from './routes/template-routes.ts';
 
-export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset'>> {
+export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
@@ -52,13 +54,13 @@ export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving
 }
 
 /** Every operation of the API. */
-export const routesOf = (operations: Operations): readonly Route[] => [
+export const routesOf = (operations: Operations, previews = new PoolPreviews()): readonly Route[] => [
   ...healthRoutes(operations),
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
   ...logRoutes(operations),
   ...eventRoutes(operations),
-  ...poolRoutes(operations),
+  ...poolRoutes(operations, previews),
   ...envRoutes(operations),
   ...envMemberRoutes(operations),
   ...templateRoutes(operations),
@@ -80,9 +82,9 @@ export const createApp = ({ operations, log, clock, stopping, clusterId = 'local
   if (audit) app.use(audited(audit));
   app.use(errors(log));
   app.use(admit(stopping));
-  const routes = routesOf(operations);
+  const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
-  app.use(routerOf(routes, { ...deps, log, clusterId, sunset }));
+  app.use(routerOf(routes, { costly: new CostlyTurns({ metrics }), ...deps, log, clusterId, sunset }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

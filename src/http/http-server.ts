@@ -50,7 +50,7 @@ const DEFAULT_HTTP_LIMITS: HttpLimits = {
 
 const DEFAULT_ANSWERS = { mostBytes: 256 * 1024 * 1024, tenantPercent: 50 };
 
-export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'> {
+export interface HttpServerDeps extends Pick<AppDeps, 'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

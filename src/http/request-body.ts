@@ -16,19 +16,29 @@ export class ClientGone extends Error {
  * type, encoded, or against the rules of strict-json. A body too large is read on, and dropped, for a short while, so
  * that the client gets to see the answer; the connection is then closed.
  */
-export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, { arriving, mergePatch = false }: BodyTerms): Promise<JsonBody> => {
-  if (!hasBody(request)) return { value: {}, bytes: NO_BYTES };
+export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, { arriving, turn, mergePatch = false }: BodyTerms): Promise<JsonBody> => {
+  if (!hasBody(request)) {
+    await turn();
+    return { value: {}, bytes: NO_BYTES };
+  }
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) await refuseTooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response, arriving);
+  const awaited = turn();
+  if (awaited) await awaited;
   if (bytes.length === 0) return { value: {}, bytes };
   checkContentType(request, mergePatch);
   return { value: parseStrictJson(bytes), bytes };
 };
 
-/** `mergePatch`: its content may also be of the type that RFC 7396 gives such bodies. */
-export interface BodyTerms { readonly arriving: ArrivingBodies; readonly mergePatch?: boolean }
+export interface BodyTerms {
+  readonly arriving: ArrivingBodies;
+  /** Asked once the body is there, before it is parsed. */
+  readonly turn: () => Promise<void> | undefined;
+  /** Its content may also be of the type that RFC 7396 gives such bodies. */
+  readonly mergePatch?: boolean;
+}
 
 export interface JsonBody {
   readonly value: unknown;

@@ -6,6 +6,7 @@ import { BASES } from './bases.ts';
 import type { ArrivingBodies } from './arriving-bodies.ts';
 import type { Clients } from './clients.ts';
 import type { Context, RequestState } from './context.ts';
+import type { CostlyRequest, CostlyTurns } from './costly-turns.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from './event-streams.ts';
 import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
@@ -30,6 +31,7 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly answers: AnswerBudget;
   readonly unread: UnreadAnswers;
   readonly keyRates: KeyRates;
+  readonly costly: CostlyTurns;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -78,7 +80,10 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   if (caller) deps.keyRates.count(caller);
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
-  const { value, bytes } = row.body ? await bodyOf(row, deps, context) : NO_BODY;
+  const work = caller && deps.costly.request(tenantKey(caller), row.operationId);
+  const turn = row.body ? undefined : work?.begin();
+  if (turn) await turn;
+  const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
   context.state.asked = body;
   const request: Request = {
@@ -97,6 +102,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
     return give(context, marked, request.room);
   }
   const answer = await carryOut(row, deps, request);
+  work?.working();
   context.state.answered = answer.body;
   if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, (ended) => (caller ? deps.clients.followKey(caller, ended) : () => undefined));
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
@@ -186,8 +192,8 @@ const withoutBase = (path: string): string => {
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
-const bodyOf = async ({ method, warningsOf }: ServedRoute, { arriving }: RouterDeps, context: Context): Promise<JsonBody> => {
-  const body = await readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH' });
+const bodyOf = async ({ method, warningsOf }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> => {
+  const body = await readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
   const warnings = warningsOf?.(body.value) ?? [];
   if (warnings.length > 0) context.set('Warning', [...warnings]);
   return body;

@@ -227,6 +227,9 @@ export const idempotencyKeyReused = (): Refusal =>
   new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key was used with another body; use a new one');
 
 /** An earlier request under the same key has no answer yet. */
+export const tooMuchWaits = (): Refusal =>
+  new Refusal('RATE_LIMITED', 'too many requests of yours that take long wait for their turn; wait for some to be answered', { retryAfter: 1 });
+
 export const idempotencyInFlight = (): Refusal =>
   new Refusal('IDEMPOTENCY_IN_FLIGHT', 'the first request with this Idempotency-Key is still under way; repeat this one shortly', { retryAfter: 1 });
 

@@ -97,7 +97,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   },
   IDEMPOTENCY_KEY_REUSED: { when: 'The `Idempotency-Key` was used with another body.', example: said(idempotencyKeyReused()) },
   RATE_LIMITED: {
-    when: 'The answers that you have under way take as much memory as one tenant may: read them, or come again; or so many tokens for terminals wait as may: 64 of a sandbox, 512 of the tenant; or this key sends more requests than it may; or more than 20 rejected keys a minute came from this address, and good keys go on.',
+    when: 'The answers that you have under way take as much memory as one tenant may: read them, or come again; or so many tokens for terminals wait as may: 64 of a sandbox, 512 of the tenant; or this key sends more requests than it may; or too many of your requests that take long wait for their turn; or more than 20 rejected keys a minute came from this address, and good keys go on.',
     example: said(new Refusal('RATE_LIMITED', 'too many rejected keys from this address')),
   },
   SANDBOX_NOT_RUNNING: { when: 'The sandbox is in another state, which the message names; or that container of it has ended.', example: said(sandboxNotRunning('Stopping')) },

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { stringify } from 'yaml';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../model/pool.ts';
 import type { PoolOverrides } from '../../model/pool-source.ts';
 import type { PoolSyncView, PoolView } from '../../operations/views.ts';
-import type { PoolDeletionWire, PoolSyncPreviewWire, PoolWire } from '../schemas/pools.ts';
+import type { PoolDeletionWire, PoolWire } from '../schemas/pools.ts';
 import { timestampOf } from './timestamp.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
@@ -37,14 +36,13 @@ export const presentPool = ({ record, phase, counts, updated, conditions }: Pool
 });
 
 /** The template as it would be for the pool, and what of the overrides a template has no field for. */
-export const presentPoolSync = ({ record, spec, version }: PoolSyncView): PoolSyncPreviewWire => {
+export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
   const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
   const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(([, value]) => value !== undefined);
-  const document = {
+  return {
     metadata: { name: record.name, namespace: record.owner.namespace, annotations: annotationsOf(record) },
     spec: { ...spec, ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }) },
   };
-  return { specYaml: stringify(document, { aliasDuplicateObjects: false }), version };
 };
 
 const annotationsOf = ({ annotations, source: { templateName } }: PoolRecord): Readonly<Record<string, string>> =>

@@ -2,12 +2,13 @@ import type { Operations } from '../../operations/operations.ts';
 import type { PoolView } from '../../operations/views.ts';
 import { refuseAdminFields } from '../admin-fields.ts';
 import { presentPage } from '../presenters/present-page.ts';
+import type { PoolPreviews } from '../pool-previews.ts';
 import { poolWishesOf } from '../pool-wishes.ts';
-import { presentPool, presentPoolDeletion, presentPoolSync } from '../presenters/present-pool.ts';
+import { presentPool, presentPoolDeletion } from '../presenters/present-pool.ts';
 import { created, DEPRECATED_SINCE, ok, route, versioned, type Answer, type Route } from '../route.ts';
 import { CreatePoolBody, DeletePoolQuery, PoolDeletion, PoolEnvelope, PoolListQuery, PoolPage, PoolPath, PoolSyncPreview, UpdatePoolBody } from '../schemas/pools.ts';
 
-export const poolRoutes = (operations: Operations): readonly Route[] => [
+export const poolRoutes = (operations: Operations, previews: PoolPreviews): readonly Route[] => [
   route({
     operationId: 'createPool', method: 'POST', path: '/sandboxpools',
     access: 'tenant', summary: 'Create a pool from a template, by name or inline',
@@ -63,8 +64,8 @@ export const poolRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'previewPoolSync', method: 'POST', path: '/sandboxpools/{name}/sync-template/preview',
     access: 'tenant', summary: 'Show what sync-template would apply',
     params: PoolPath, answers: { 200: PoolSyncPreview }, idempotencyKey: 'ignored', // it writes nothing: to repeat it costs less than to keep it
-    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'UNAVAILABLE'],
-    handle: async ({ caller, params }) => ok(presentPoolSync(await operations.previewPoolSync(caller, params.name))),
+    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'RATE_LIMITED', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => ok(await previews.show(caller, () => operations.previewPoolSync(caller, params.name))),
   }),
 ];
 

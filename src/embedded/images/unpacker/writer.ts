@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { threadModule } from '../../thread-module.ts';
+import { threadModule } from '../../../lib/thread-module.ts';
 import type { Step } from './image-tree.ts';
 
 /** What the writing thread does, in order; `content` is the next so many bytes of the batch, for the file that is open. */
