@@ -1,5 +1,6 @@
 import { endLiving } from './daemon.ts';
 import type { Figure } from './figure.ts';
+import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
 import { endpoint } from './figures/endpoint.ts';
@@ -28,7 +29,7 @@ import { waiting } from './figures/waiting.ts';
 import { runFigures } from './run-figures.ts';
 
 const FIGURES: readonly Figure[] = [
-  claim, throughput, fill, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
+  claim, throughput, fill, burst, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
 ];
 
 await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 300_000, endLiving });

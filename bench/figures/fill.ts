@@ -11,7 +11,7 @@ import type { RawAnswer, RawOrder } from '../raw-launcher.ts';
 const SANDBOXES = 100;
 const PARALLEL = 4;
 /** Apart from the daemon's own range. */
-const FIRST_UID = 2_100_000_000;
+export const FIRST_UID = 2_100_000_000;
 
 export const LAUNCHER = resolve('native/build-output/launcher');
 
@@ -49,7 +49,7 @@ export const fill: Figure = {
   },
 };
 
-const onlyTime = async (raw: Child<RawOrder, RawAnswer>, order: RawOrder): Promise<number> => {
+export const onlyTime = async (raw: Child<RawOrder, RawAnswer>, order: RawOrder): Promise<number> => {
   const [tookMs] = await rawTimes(raw, order);
   if (tookMs === undefined) throw new Error('nothing was measured');
   return tookMs;
