@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../model/durations.ts';
 
 /** A parser for commander: a whole number within bounds. */
@@ -31,12 +31,16 @@ export const wholeSeconds = (most: number) => (text: string): number => {
 
 const MAX_WAIT_MS = 300_000;
 
-/** How long a claim waits, in whole seconds: 0 to 5 minutes. */
-export const waitTime = (text: string): number => {
+/** In whole seconds. */
+const waitTime = (text: string): number => {
   const ms = parseDuration(text);
   if (ms === undefined || ms > MAX_WAIT_MS || ms % 1_000 !== 0) throw new InvalidArgumentError('It must be a duration of whole seconds, 5m at most, such as 30s.');
   return ms / 1_000;
 };
+
+/** How long a claim waits for an idle sandbox, in seconds. A burst finds a pool empty for as long as a few starts take. */
+export const waitOption = (): Option =>
+  new Option('--wait <duration>', 'wait for so long where none is idle: 0 to 5m').argParser(waitTime).default(10, '10s');
 
 /** `NAME=VALUE`, repeatable. */
 export const nameAndValue = (text: string, before: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> => {

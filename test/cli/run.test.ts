@@ -35,10 +35,11 @@ describe('sandpool run', function () {
     expect([...daemon.operations.sandboxes.values()][0]?.idleTimeoutMs).to.equal(90_000);
   });
 
-  it('waits for an instance as long as it is told', async () => {
+  it('waits for an instance as long as it is told, 10 s where it is not', async () => {
     await cli(['run', '--wait', '90s', '--', 'true'], env);
     await cli(['run', '--', 'true'], env);
-    expect(daemon.operations.waits).to.deep.equal([90_000, 0]);
+    await cli(['run', '--wait', '0', '--', 'true'], env);
+    expect(daemon.operations.waits).to.deep.equal([90_000, 10_000, 0]);
     expect((await cli(['run', '--wait', '6m', '--', 'true'], env)).stderr).to.include('5m at most');
   });
 

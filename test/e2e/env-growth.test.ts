@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Env } from '../../src/client/wire.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { AS_SHIPPED, DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { poolStatus } from '../support/on-a-daemon.ts';
 
@@ -60,5 +60,23 @@ describe('an env under load', function () {
     for (const id of ids) await client.delete(`/sandboxes/${id}`);
     await within(AT_LAST_MS, 'it is as small as it was', async () => (await sizeOf()) === LEAST || undefined);
     await within(AT_LAST_MS, 'and has an instance to claim', async () => (await poolStatus(client, 'web'))['idleReplicas'] === LEAST || undefined);
+  });
+});
+
+describe('the env that the first start makes', function () {
+  this.timeout(AT_LAST_MS * 2);
+  let daemon: DaemonUnderTest;
+  before(async () => { daemon = await DaemonUnderTest.start(AS_SHIPPED); });
+  after(() => daemon.dispose());
+
+  it('serves 30 claims that wait at once, by REST and by the command line as it is', async () => {
+    const client = daemon.client();
+    const [answers, ends] = await Promise.all([
+      Promise.all(Array.from({ length: 27 }, () => client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 100 }))),
+      Promise.all(Array.from({ length: 3 }, () => daemon.cli(['sandboxes', 'create']))),
+    ]);
+
+    expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).to.deep.equal([]);
+    expect(ends.map(({ code, stderr }) => [code, stderr])).to.deep.equal(Array(3).fill([0, '']));
   });
 });

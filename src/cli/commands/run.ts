@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { durationText, waitTime, wholeNumber } from '../arguments.ts';
+import { durationText, waitOption, wholeNumber } from '../arguments.ts';
 import { withBorrowedSandbox } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import type { Action } from '../action.ts';
@@ -23,7 +23,7 @@ export const runLeaf = (action: Action): Command =>
   })
     .option('--pool <name>', 'the pool to claim from', 'default')
     .option('--idle-timeout <duration>', 'end the sandbox after so long without activity, such as 5m', durationText)
-    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime)))
+    .addOption(waitOption())))
     .action(action(SANDPOOL_FAILED, async (context, [words], options: RunOptions) => {
       const argv = commandWords(words as readonly string[]);
       if (options.tty) typedCommand(argv); // refused before a sandbox is claimed

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { durationText, waitTime } from '../arguments.ts';
+import { durationText, waitOption } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
@@ -54,7 +54,7 @@ const createLeaf = (action: ServiceAction): Command =>
   })))
     .option('--pool <name>', 'the pool to claim from', 'default')
     .option('--idle-timeout <duration>', 'end it after so long without activity, such as 5m; 0 is never', durationText)
-    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime)
+    .addOption(waitOption())
     .action(action(async (api, context, _operands, options: OutputOptions & { readonly pool: string; readonly idleTimeout?: string; readonly wait?: number }) => {
       const sandbox = await api.claimSandbox({ poolName: options.pool, ...given({ idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait }) });
       await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });

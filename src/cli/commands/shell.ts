@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { durationText, waitTime } from '../arguments.ts';
+import { durationText, waitOption } from '../arguments.ts';
 import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { interact, terminalSize } from '../interactive.ts';
@@ -22,7 +22,7 @@ export const shellLeaf = (action: Action): Command =>
   })
     .option('--pool <name>', 'the pool to claim from', 'default')
     .option('--idle-timeout <duration>', 'end the claimed sandbox after so long without activity, such as 5m', durationText)
-    .option('--wait <duration>', 'wait for so long where none is idle, 5m at most', waitTime))
+    .addOption(waitOption()))
     .action(action(SANDPOOL_FAILED, async (context, [sandbox], options: ShellOptions) => {
       const api = await connect(options, context);
       const open = async (sandboxId: string, signal: AbortSignal): Promise<number> =>
