@@ -9,6 +9,7 @@ import { led } from './figures/led.ts';
 import { looksOfTen, looksOfThree } from './figures/looks.ts';
 import { paused } from './figures/paused.ts';
 import { realNode } from './figures/real-node.ts';
+import { realNodePools } from './figures/real-node-pools.ts';
 import { recount } from './figures/recount.ts';
 import { refill } from './figures/refill.ts';
 import { refused } from './figures/refused.ts';
@@ -25,4 +26,4 @@ import { writes } from './figures/writes.ts';
 const FIGURES: readonly Figure[] = [writes, claim, throughput, conflicts, scale, refill, takeover, kill, rolling, paused, led, refused, tenants, revoked, waiting, scaling, looksOfThree, looksOfTen, history, recount];
 const programs = process.env['TEST_REAL_NODE'];
 
-await runFigures({ figures: programs === undefined ? FIGURES : [realNode(programs)], arguments: process.argv.slice(2), deadlineMs: 1_200_000, endLiving });
+await runFigures({ figures: programs === undefined ? FIGURES : [realNode(programs), realNodePools(programs)], arguments: process.argv.slice(2), deadlineMs: 1_200_000, endLiving });

@@ -18,14 +18,17 @@ export class RawPods {
     return new RawPods(Array.from({ length: count }, (_, n) => `${pathOf(namespace)}/${nameOf(n)}`));
   }
 
-  /** Creates Pods, and resolves once as many run. */
-  static async fill(api: ApiClient, { namespace, count, width }: { readonly namespace: string; readonly count: number; readonly width: number }): Promise<void> {
+  /** Creates Pods, and resolves once as many run. `container`: what differs in theirs. */
+  static async fill(
+    api: ApiClient,
+    { namespace, count, width, container = {} }: { readonly namespace: string; readonly count: number; readonly width: number; readonly container?: object },
+  ): Promise<void> {
     const stop = new AbortController();
     const { metadata: { resourceVersion } } = await api.list(pathOf(namespace), { limit: 1 }) as { readonly metadata: { readonly resourceVersion: string } };
     const running = untilRunning(api, { namespace, count, resourceVersion, signal: AbortSignal.any([stop.signal, AbortSignal.timeout(FILL_DEADLINE_MS)]) });
     running.catch(() => undefined);
     try {
-      await inParallel(count, width, async (n) => { await api.create(pathOf(namespace), podOf(nameOf(n))); });
+      await inParallel(count, width, async (n) => { await api.create(pathOf(namespace), podOf(nameOf(n), container)); });
       await running;
     } finally {
       stop.abort();
@@ -71,7 +74,7 @@ const pathOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/p
 const nameOf = (n: number): string => `01932d5a-${String(n).padStart(4, '0')}-7a01-8000-0242ac120002`;
 
 /** As the product makes them. */
-const podOf = (name: string): object => ({
+const podOf = (name: string, container: object): object => ({
   apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { [LABEL]: 'raw', 'bench.sandpool.dev/network': 'none' } },
   spec: {
     restartPolicy: 'Never', automountServiceAccountToken: false, enableServiceLinks: false, terminationGracePeriodSeconds: 0,
@@ -80,6 +83,7 @@ const podOf = (name: string): object => ({
       name: 'main', image: 'registry.invalid/sandbox:1', command: ['sleep', 'infinity'],
       resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
       securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      ...container,
     }],
   },
 });

@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { execFileSync } from 'node:child_process';
+import { rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { REAL_NODE, realNodeImage } from '../../local-cluster/real-node.ts';
 import { FakeClock, noFakeTime } from '../support/chaos/faults/clock-jump.ts';
 import { eventually } from '../support/eventually.ts';
@@ -11,8 +15,10 @@ import { untilAnswered } from '../support/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
 const HOUR_S = 3_600;
-/** What takes too long for every run: the kubelet stands still for 90 s, and 110 Pods, which is what a node takes by default. */
+/** What takes too long for every run, or room on the disk: the kubelet stands still for 90 s, a disk is full, and 110 Pods, which is what a node takes by default. */
 const LONG = process.env['TEST_REAL_NODE_LONG'] !== undefined;
+/** What a disk that fills loses, twice what lacked to its limit. */
+const FILLING = 2 * 2 ** 30;
 const PODS = LONG ? 110 : 20;
 const or = (whole: string, part: string): string => (LONG ? whole : `${part} (with TEST_REAL_NODE_LONG=1: ${whole})`);
 
@@ -151,6 +157,35 @@ describe('drills on a real node', function () {
     }
     await claimed('pressed');
     await remove('pressed');
+  });
+
+  if (LONG) it('tells the owner that a full disk ended the sandbox, and fills its pool once there is room', async () => {
+    await pool('full', 3);
+    const id = await claimed('full');
+    await isFull('full', 2);
+    const { bavail, bsize } = statfsSync(tmpdir());
+    const limit = String(bavail * bsize - FILLING / 2);
+    await kubeletWith({
+      // With its isolation a kubelet tells how full disks are. It removes no image: no registry has those of this node.
+      localStorageCapacityIsolation: true, imageMinimumGCAge: '1h',
+      evictionHard: { 'nodefs.available': limit }, evictionPressureTransitionPeriod: '1s',
+    });
+    await runs(id);
+    const filling = join(tmpdir(), `sandpool-filling-${process.pid}`);
+    try {
+      execFileSync('fallocate', ['--length', String(FILLING), filling]);
+      const isTold = async (): Promise<boolean> => (await ended(id))?.['endReason'] === 'killed';
+      await eventually(isTold, 'it is told to have been killed', 2 * PATIENCE_MS);
+      await isDegraded('full', 'Unschedulable', 'untolerated taint');
+      const refused = await claim('full');
+      expect(refused.status, refused.text).to.equal(429);
+      expect(refused.json.detail?.['problem']).to.contain('untolerated taint');
+    } finally {
+      rmSync(filling, { force: true });
+      await kubeletWith({});
+    }
+    await runs(await claimed('full'));
+    await remove('full');
   });
   const kubeletWith = async (changes: object): Promise<void> => {
     const { realNode } = cluster();

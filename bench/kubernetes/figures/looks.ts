@@ -12,7 +12,7 @@ const LATE = { containers: [{ name: 'main', image: 'late', command: ['sleep', 'i
 const READ = /^sandpool_store_seconds_count\{[^}]*operation="GET (pods|sandboxes)"[^}]*\} (\d+)/gm;
 
 /** The replicas' own counts: the reads of objects, not the lists that their mirrors begin with. */
-const readsOf = async ({ replicas }: BenchReplicas): Promise<number> => {
+export const readsOf = async ({ replicas }: BenchReplicas): Promise<number> => {
   const texts = await Promise.all(replicas.list.map(async ({ metricsAddress }) => (await fetch(metricsAddress)).text()));
   return texts.flatMap((text) => [...text.matchAll(READ)]).reduce((sum, [, , count]) => sum + Number(count), 0);
 };

@@ -197,7 +197,8 @@ const execFileOf = promisify(execFile);
 /** The p50 in ms. */
 const timed = async (count: number, run: () => Promise<void>): Promise<number> => await timedInTurn(Array.from({ length: count }), run);
 
-const timedInTurn = async <T>(each: readonly T[], run: (one: T) => Promise<void>): Promise<number> => {
+/** The p50 in ms. */
+export const timedInTurn = async <T>(each: readonly T[], run: (one: T) => Promise<void>): Promise<number> => {
   const times: number[] = [];
   for (const one of each) {
     const began = performance.now();
