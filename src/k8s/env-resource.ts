@@ -57,7 +57,7 @@ export interface EnvResourceDeps {
 }
 
 export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> => ownedResource<EnvRecord, ResolvedEnv>({
-  kind: 'SandboxEnv', plural: 'sandboxenvs', label: ENV_LABEL, ...deps, written, recordOf: (object, resolved) => recordOf(object, resolved, deps), settled: (object) => settled(object, deps),
+  kind: 'SandboxEnv', plural: 'sandboxenvs', format: FORMAT, label: ENV_LABEL, ...deps, written, recordOf: (object, resolved) => recordOf(object, resolved, deps), settled: (object) => settled(object, deps),
 });
 
 const written = (record: Omit<EnvRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedEnv } => {

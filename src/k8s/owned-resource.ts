@@ -2,7 +2,6 @@ import type { Grants } from '../contracts/grants.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { isBornAsItself, type Born } from './born-as.ts';
 import { laterFormat, mendedOf, type Fault, type Reading, type Resource, type ResourceObject, type Unsealed, type Written } from './resource.ts';
-import { FORMAT } from './sandbox-resource.ts';
 import type { SealedContent, Seals, SealVerdict } from './seals.ts';
 
 /** Of a user, with a name in the user's namespace. */
@@ -18,6 +17,8 @@ interface Resolved extends Born, SealedContent { readonly format: number }
 export interface OwnedKind<T extends Owned, R extends Resolved> {
   readonly kind: string;
   readonly plural: string;
+  /** The latest that this version can read. */
+  readonly format: number;
   /** Holds the uid. */
   readonly label: string;
   readonly now: () => number;
@@ -55,7 +56,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(of: OwnedKind
       const resolved = resolvedOf(object);
       if (!resolved) return { kind: 'unsettled', object };
       const verdict = of.seals.judge(object, resolved);
-      if (resolved.format > FORMAT) return verdict === 'bound' || verdict === 'unbound' ? { kind: 'too-new', format: resolved.format } : laterFormat(object, resolved.format);
+      if (resolved.format > of.format) return verdict === 'bound' || verdict === 'unbound' ? { kind: 'too-new', format: resolved.format } : laterFormat(object, resolved.format);
       if (verdict !== 'bound' && !isBornAsItself(object, resolved)) return { kind: 'unsettled', object };
       if (verdict === 'forged') return forged(object);
       const record = of.recordOf(object, resolved);

@@ -10,7 +10,7 @@ import type { InstanceDefinition } from '../model/template.ts';
 import { ownerOf } from './born-as.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
-import { FORMAT, POOL_LABEL } from './sandbox-resource.ts';
+import { FORMAT as FIRST_FORMAT, POOL_LABEL } from './sandbox-resource.ts';
 import type { Seals } from './seals.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
@@ -24,12 +24,15 @@ export interface PoolSpec extends PoolSource {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+/** 2: its definition says on which nodes its Pods run, or with which devices. A version that reads 1 alone would start them anywhere. */
+const PLACED_FORMAT = 2;
+
 /** As the schema of `spec` has it. */
 const MAX_REPLICAS = 10_000;
 
 /** What a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say. */
 export const ResolvedPoolSchema = z.object({
-  format: z.int().min(1).max(FORMAT),
+  format: z.int().min(1).max(PLACED_FORMAT),
   uid: z.string().max(64),
   /** `namespace/name` and the moment under which `uid` was given: a copy of the object has another of either, and gets a uid of its own. */
   bornAs: z.string().max(512),
@@ -74,7 +77,7 @@ const LONGEST_REASON = 4_096;
 const UNRENDERED = 'none';
 
 export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ownedResource<PoolRecord, ResolvedPool>({
-  kind: 'SandboxPool', plural: 'sandboxpools', label: POOL_LABEL, ...deps, written, recordOf: poolRecordOf, asked, settled: (object) => settled(object, deps),
+  kind: 'SandboxPool', plural: 'sandboxpools', format: PLACED_FORMAT, label: POOL_LABEL, ...deps, written, recordOf: poolRecordOf, asked, settled: (object) => settled(object, deps),
 });
 
 const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedPool } => {
@@ -87,7 +90,7 @@ const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written 
       updateStrategy, labels, annotations,
     } satisfies PoolSpec,
     resolved: {
-      format: FORMAT, uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user, replicas,
+      format: formatOf(definition), uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user, replicas,
       ...(mark ? { mark: formatMark(mark) } : {}), ...(env ? { env } : {}), ...(decided ? { decided } : {}), ...(templateVersion === undefined ? {} : { templateVersion }),
       renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source), definition, updateRevision, breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
       ...(unresolved ? { unresolved: { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) } } : {}),
@@ -95,6 +98,12 @@ const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written 
       deleting: deleting === false ? 'none' : deleting,
     } satisfies ResolvedPool,
   };
+};
+
+/** The earliest that says all: after a return to an earlier version, it goes on with every pool that it can read. */
+const formatOf = ({ placement, containers }: InstanceDefinition): number => {
+  const isPlaced = placement !== undefined || containers.some((container) => container.extendedResources !== undefined || container.ephemeralStorageBytes !== undefined);
+  return isPlaced ? PLACED_FORMAT : FIRST_FORMAT;
 };
 
 /** The record that the object says, whoever wrote it. */

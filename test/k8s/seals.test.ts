@@ -131,16 +131,26 @@ describe('what a daemon wrote for itself', () => {
 });
 
 describe('an object of a later format', () => {
-  const LATER = { format: 2 };
+  const LATER = { format: 3 };
 
   it('is a later version\'s where it is sealed, and else unusable by itself alone', () => {
     const sealed = testSeals.sealed('SandboxPool', { namespace: 'alpha', name: 'p' }, { uid: 'uid-1', content: { ...resolvedOf(boundPool()), ...LATER, unheardOf: [1] } });
 
-    expect(pools().read({ ...boundPool(), resolved: sealed })).to.deep.equal({ kind: 'too-new', format: 2 });
+    expect(pools().read({ ...boundPool(), resolved: sealed })).to.deep.equal({ kind: 'too-new', format: 3 });
     expect(saidOf(pools().read(withResolved(boundPool(), LATER)))).to.equal('wrong LaterFormat');
     expect(saidOf(keys().read(keyWith(boundKey(), LATER)))).to.equal('wrong LaterFormat');
     const key = testSeals.sealed('ApiKey', { namespace: 'alpha', name: 'k' }, { uid: 'uid-1', content: { ...boundKey().spec as object, ...LATER, seal: undefined } });
     expect(saidOf(keys().read({ ...boundKey(), spec: key }))).to.equal('too-new');
+  });
+
+  it('is what a pool becomes that says where its Pods run, or with which devices: a version that does not know these would start them anywhere', () => {
+    const definition = aDefinition({ image: 'busybox' });
+    const devices = { containers: definition.containers.map((container) => ({ ...container, extendedResources: { 'example.com/gpu': 1 } })) };
+    const formatOf = (more: object) => resolvedOf(stored('SandboxPool', pools().write({ ...aPool, definition: { ...definition, ...more } })) as never);
+
+    expect(formatOf({})).to.include({ format: 1 });
+    expect(formatOf({ placement: { runtimeClassName: 'gvisor' } })).to.include({ format: 2 });
+    expect(formatOf(devices)).to.include({ format: 2 });
   });
 
   it('stands nobody down where nobody seals: templates and quotas', () => {
@@ -165,7 +175,7 @@ describe('an object of a later format', () => {
     const sandbox = (spec: object): ResourceObject => stored('Sandbox', { spec });
     const sealed = testSeals.sealed('Sandbox', { namespace: 'alpha', name: 'p' }, { uid: 'uid-1', content: { ...LATER, poolUid: 'u', seal: undefined } });
 
-    expect(laterSandboxOf(sandbox(sealed), testSeals)).to.deep.include({ key: 'alpha/p', uid: 'uid-1', laterFormat: 2 });
+    expect(laterSandboxOf(sandbox(sealed), testSeals)).to.deep.include({ key: 'alpha/p', uid: 'uid-1', laterFormat: 3 });
     expect(laterSandboxOf(sandbox({ ...LATER, poolUid: 'u' }), testSeals)).to.equal(undefined);
     expect(laterSandboxOf(sandbox({ format: 1, poolUid: 'u' }), testSeals)).to.equal(undefined);
   });

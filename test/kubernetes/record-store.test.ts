@@ -186,7 +186,7 @@ describe('records as custom resources', function () {
 
       await asALaterVersion(() => laterPool(testSeals));
       await eventually(() => told.length === 1, 'told');
-      expect(told).to.deep.equal(['sandboxpools: alpha/p was written by a later version (format 2)']);
+      expect(told).to.deep.equal(['sandboxpools: alpha/p was written by a later version (format 3)']);
       expect(pools.size).to.equal(0);
 
       await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha');
@@ -210,15 +210,15 @@ describe('records as custom resources', function () {
       const { store } = await aReplica();
       await store.pools.create(aPoolRecord());
 
-      const { stderr } = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":2}}']);
+      const { stderr } = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":3}}']);
 
-      expect(stderr).to.include('resolved.format in body should be less than or equal to 1');
+      expect(stderr).to.include('resolved.format in body should be less than or equal to 2');
     });
 
     /** With the custom resource definition of a later version. */
     const asALaterVersion = async (write: () => Promise<void>): Promise<void> => {
       const format = '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-      await cluster().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: format, value: 2 }]));
+      await cluster().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: format, value: 3 }]));
       try {
         await eventually(() => write().then(() => true, () => false), 'the later definition is served');
       } finally {
@@ -227,7 +227,7 @@ describe('records as custom resources', function () {
     };
     const laterPool = async (seals: Seals): Promise<void> => {
       const object = JSON.parse(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'json')) as ResourceObject;
-      const resolved = seals.sealed('SandboxPool', object.metadata, { uid: object.metadata.uid, content: { ...object.resolved as object, format: 2, seal: undefined } });
+      const resolved = seals.sealed('SandboxPool', object.metadata, { uid: object.metadata.uid, content: { ...object.resolved as object, format: 3, seal: undefined } });
       await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', JSON.stringify({ resolved }));
     };
 

@@ -156,7 +156,7 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
 
   it('stops no replica by an object of a later format', async () => {
     await withLaterDefinitions(async () => {
-      await eventually(async () => (await written({ ...aPool('later'), resolved: forgery('later', { format: 2 }) })) === '', 'it is written');
+      await eventually(async () => (await written({ ...aPool('later'), resolved: forgery('later', { format: 3 }) })) === '', 'it is written');
       await eventually(async () => (await ready('sbp', 'later')) === 'False LaterFormat', 'it is unusable by itself');
     });
 
@@ -177,13 +177,13 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
     await withLaterDefinitions(async () => {
       await eventually(async () => {
         const { metadata, resolved } = await read('sbp', 'later-still');
-        const content = { ...resolved as object, format: 2, seal: undefined };
+        const content = { ...resolved as object, format: 3, seal: undefined };
         const sealed = seals.sealed('SandboxPool', metadata, { uid: metadata.uid, content });
         const { exitCode } = await controlPlane().kubectlAs('admin', ['patch', 'sbp', 'later-still', '-n', namespace, '--type=merge', '-p', JSON.stringify({ resolved: sealed })]);
         return exitCode === 0;
       }, 'a later version writes');
       for (const client of clients) {
-        await eventually(async () => (await client.get('/readyz')).text.includes('was written by a later version (format 2)'), 'not ready, and says why');
+        await eventually(async () => (await client.get('/readyz')).text.includes('was written by a later version (format 3)'), 'not ready, and says why');
         expect((await client.get('/sandboxes?all=true')).status).to.equal(200);
       }
       await eventually(async () => await leading() === 0, 'nobody leads');
@@ -222,7 +222,7 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
 
   const withLaterDefinitions = async (work: () => Promise<void>): Promise<void> => {
     const maximum = '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-    await controlPlane().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: maximum, value: 2 }]));
+    await controlPlane().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: maximum, value: 3 }]));
     try {
       await work();
     } finally {
