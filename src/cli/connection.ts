@@ -26,7 +26,7 @@ export const addConnectionOptions = (command: Command): Command =>
 export const connect = async (options: ConnectionOptions, { env, stderr }: CliContext): Promise<SandpoolClient> => {
   const named = options.server ?? variable(env, 'SANDPOOL_SERVER');
   const server = named === undefined ? await localServer(options, env) : parseServer(named);
-  return new SandpoolClient({ server, apiKey: await findKey(options, env, server), onWarning: (text) => void stderr.write(`sandpool: ${text}; it was not heeded\n`) });
+  return new SandpoolClient({ server, apiKey: await findKey(options, env, server), onWarning: (text) => void stderr.write(`sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`) });
 };
 
 /** The data folder that a command is about. A file of settings is read only where it may name the folder. */

@@ -24,6 +24,8 @@ export interface Clients extends ClientAddresses {
    * one address with RATE_LIMITED. A good key goes on whatever else came from its address. At once, unless the key is not known here.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
+  /** When the caller's key ends, in ms, where that is within two weeks and the key was made to last. */
+  readonly keyEndOf: (caller: Caller) => number | undefined;
   /** For what goes on: calls `ended` once the caller's key is revoked or has expired. Answers the way to end it. */
   readonly followKey: (caller: Caller, ended: () => void) => () => void;
 }
@@ -50,6 +52,7 @@ export const clientsOf = ({ operations, clock, limits, log, trustedProxies = [] 
   };
   return {
     ...addresses,
+    keyEndOf: ({ keyEndsAt }) => (keyEndsAt !== undefined && keyEndsAt - clock.now() < TOLD_BEFORE_MS ? keyEndsAt : undefined),
     followKey: ({ keyId }, ended) => operations.followKey(keyId, ended),
     authenticate: (request) => {
       try {
@@ -61,6 +64,8 @@ export const clientsOf = ({ operations, clock, limits, log, trustedProxies = [] 
     },
   };
 };
+
+const TOLD_BEFORE_MS = 14 * 24 * 60 * 60_000;
 
 const isRejected = (error: unknown): boolean => error instanceof Refusal && error.code === 'INVALID_API_KEY';
 

@@ -195,18 +195,20 @@ const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 const bodyOf = async ({ method, warningsOf }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> => {
   const body = await readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
   const warnings = warningsOf?.(body.value) ?? [];
-  if (warnings.length > 0) context.set('Warning', [...warnings]);
+  if (warnings.length > 0) context.append('Warning', [...warnings]);
   return body;
 };
 
 /** At once where the key is known here. */
 const authorize = (row: Route, clients: Clients, context: Context): Caller | Promise<Caller> => {
   const caller = clients.authenticate(context.req);
-  return caller instanceof Promise ? caller.then((known) => admit(row, known, context)) : admit(row, caller, context);
+  return caller instanceof Promise ? caller.then((known) => admit(row, known, { context, clients })) : admit(row, caller, { context, clients });
 };
 
-const admit = (row: Route, caller: Caller, context: Context): Caller => {
+const admit = (row: Route, caller: Caller, { context, clients }: { readonly context: Context; readonly clients: Clients }): Caller => {
   context.state.caller = caller;
+  const endsAt = clients.keyEndOf(caller);
+  if (endsAt !== undefined) context.set('Warning', `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`);
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;
 };

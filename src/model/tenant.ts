@@ -13,6 +13,8 @@ export type Role = 'user' | 'admin';
 export interface Caller extends Tenant {
   readonly role: Role;
   readonly keyId: string;
+  /** When its key ends, in ms, where who uses it is told beforehand; absent: a key that was not made to last. */
+  readonly keyEndsAt?: number;
 }
 
 export const sameTenant = (a: Tenant, b: Tenant): boolean =>

@@ -44,12 +44,18 @@ export const authenticate = (deps: AuthenticateDeps) => {
     const known = good.get(mark);
     if (known && deps.apiKeys.find(known.record.keyId) === known.record && known.record.expiresAt > deps.clock.now()) return known.caller;
     const record = check(deps, key);
-    const caller: Caller = { keyId: record.keyId, namespace: record.namespace, team: record.team, user: record.user, role: record.role };
+    const caller = callerOf(record);
     if (good.size >= MOST_REMEMBERED) good.clear();
     good.set(mark, { record, caller });
     return caller;
   };
 };
+
+/** Keys that live so long are made by hand, and their end is easily forgotten. */
+const LASTING_MS = 28 * 24 * 60 * 60_000;
+
+const callerOf = ({ keyId, namespace, team, user, role, issuedAt, expiresAt }: ApiKeyRecord): Caller =>
+  ({ keyId, namespace, team, user, role, ...(expiresAt - issuedAt >= LASTING_MS ? { keyEndsAt: expiresAt } : {}) });
 
 /** Beyond any key's length, so that what is cut is no key. */
 const LONGEST_KEY = 256;

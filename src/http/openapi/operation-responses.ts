@@ -50,7 +50,7 @@ const headersOf = (row: Route, status: number): readonly string[] => [
   'X-Request-Id',
   ...(status === 503 && !row.withoutRetryAfter ? ['Retry-After'] : []),
   ...(takesIdempotencyKey(row) ? ['Idempotency-Replayed'] : []),
-  ...(row.body ? ['Warning'] : []),
+  ...(row.body || row.access !== 'open' ? ['Warning'] : []),
   ...(row.versioned ? ['ETag'] : []),
   ...(row.deprecated ? ['Deprecation', 'Sunset', 'Link'] : []),
 ];
