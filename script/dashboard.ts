@@ -42,6 +42,10 @@ const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
     { title: 'Requests', about: 'By status.', unit: 'reqps', lines: [rate('sandpool_http_requests_total', 'status')] },
     { title: 'Latency of requests', about: 'The slowest in a hundred, of the routes with the most requests.', unit: 's', lines: [['topk(10, histogram_quantile(0.99, sum by (method, route, le) (rate(sandpool_http_seconds_bucket{all}[$__rate_interval]))))', '{{method}} {{route}}']] },
     { title: 'Turned away', about: 'With 503, before anything was spent on them.', unit: 'reqps', lines: [rate('sandpool_http_turned_away_total', 'instance')] },
+    { title: 'Costly requests', about: 'Those that wait for their turn; those refused, a second.', unit: 'short', lines: [
+      ['sum by (instance) (sandpool_costly_waiting{all})', 'waiting {{instance}}'], ['sum by (instance) (rate(sandpool_costly_refused_total{all}[$__rate_interval]))', 'refused {{instance}}'],
+    ] },
+    { title: 'Event loop in costly requests', about: 'Share of the time of a replica.', unit: 'percentunit', lines: [rate('sandpool_costly_seconds_total', 'instance')] },
   ]],
   ['Below', [
     { title: 'Latency of the store', about: 'SQLite; or Redis and the API server.', unit: 's', lines: quantiles('sandpool_store_seconds', 'store') },

@@ -33,6 +33,8 @@ export interface EndpointWay {
   readonly dial?: FakeOperations['dial'] | undefined;
   /** The address of this machine that servers behind endpoints listen on; the loopback where unset. */
   readonly host?: string;
+  /** What buffers on the way to the server may hold, in bytes; 32 MiB where unset. */
+  readonly mostHeld?: number;
 }
 
 interface GivenGateway extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'> {}
