@@ -11,13 +11,13 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A self-signed certificate of 127.0.0.1 and localhost, in a folder for the caller to remove; undefined where there is no openssl. */
-export const aCertificate = (): Certificate | undefined => {
+/** A self-signed certificate of 127.0.0.1 and localhost, good for so many days, in a folder for the caller to remove; undefined where there is no openssl. */
+export const aCertificate = ({ days = 2 }: { readonly days?: number } = {}): Certificate | undefined => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-tls-'));
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
   try {
     execFileSync('openssl', [
-      'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost',
+      'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', String(days), '-subj', '/CN=localhost',
       '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost', '-keyout', keyFile, '-out', certFile,
     ], { stdio: 'ignore' });
   } catch {

@@ -2,10 +2,13 @@ import { PoolCensus } from './actors/pool-census.ts';
 import type { Supervisor } from './actors/supervisor.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import type { Config } from './config.ts';
+import type { Clock } from './contracts/clock.ts';
 import type { Log } from './contracts/log.ts';
 import { NO_METRICS, type Metrics } from './contracts/metrics.ts';
 import { MetricsListener } from './metrics/metrics-listener.ts';
 import { PrometheusMetrics } from './metrics/prometheus-metrics.ts';
+import type { TlsFiles } from './http/tls-files.ts';
+import type { ApiKeyMirror } from './operations/api-keys.ts';
 import type { EnvParts } from './daemon-envs.ts';
 import type { Readiness } from './operations/operations.ts';
 import { version } from './version.ts';
@@ -33,10 +36,14 @@ interface Told {
   readonly readiness: () => Readiness;
   /** Absent: nothing is taken down. */
   readonly audit: Pick<AuditTrail, 'tally'> | undefined;
+  readonly apiKeys: Pick<ApiKeyMirror, 'nextEnds'>;
+  readonly clock: Clock;
+  /** Absent: the API speaks no TLS. */
+  readonly tls: Pick<TlsFiles, 'endsAt'> | undefined;
 }
 
 /** What is known anyway, read when somebody asks. */
-export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness, audit }: Told): void => {
+export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness, audit, apiKeys, tls, clock }: Told): void => {
   const census = new PoolCensus(supervisor.pools);
   metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
   metrics.read('sandpool_readiness_warnings', () => one(readiness().warnings.length));
@@ -55,6 +62,8 @@ export const tellStanding = (metrics: Metrics, { supervisor, envs, readiness, au
     metrics.read('sandpool_intents_dropped_total', () => [{ labels: { host }, value: outbox.dropped }]);
   }
   metrics.read('sandpool_shards_led', () => one(supervisor.shards.length));
+  metrics.read('sandpool_api_key_seconds_left', () => [...apiKeys.nextEnds()].map(([role, ms]) => ({ labels: { role }, value: ms / 1_000 })));
+  if (tls) metrics.read('sandpool_certificate_seconds_left', () => one((tls.endsAt - clock.now()) / 1_000));
   if (audit) tellAudit(metrics, audit);
 };
 

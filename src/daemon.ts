@@ -127,7 +127,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const life = { started: false, stopping: false };
   const tracer = await openTracing(config, { log, clock, replica });
   const operations = operationsOf(config, log, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
-  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit });
+  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit, apiKeys, tls, clock });
   const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins, frames: framesOf(config.terminal) });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
   const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });

@@ -60,6 +60,8 @@ export const METRICS = {
   sandpool_intents_dropped_total: counter('Intents of a leader that were not begun because its lease was over.', ['host'], 4),
   sandpool_fenced_writes_total: counter('Writes of a leader that were not made because its lease was over when they were due.', []),
   sandpool_conflicts_total: counter('Conditional writes that were refused because the record had moved.', ['operation'], 12),
+  sandpool_api_key_seconds_left: gauge('Until the next API key ends of those that were made for four weeks or more, by role.', ['role'], 2),
+  sandpool_certificate_seconds_left: gauge('Until the certificate of the REST API ends; below 0: it has.', []),
   sandpool_shards_led: gauge('Shards that this replica leads; 16 over all replicas.', []),
 
   sandpool_http_requests_total: { ...counter('Requests by the template of their route and their status; route "none" is a path that there is not. What counts as other keeps its status.', ['method', 'route', 'status'], 300), stays: 'status' },

@@ -36,6 +36,9 @@ export class TlsFiles {
 
   get identity(): TlsIdentity { return this.#identity; }
 
+  /** When the certificate that is served ends, in ms. */
+  get endsAt(): number { return Date.parse(new X509Certificate(this.#identity.cert).validTo); }
+
   /** Why newer files do not count; undefined where all is well. For readiness, as a warning. */
   get problem(): string | undefined { return this.#problem; }
 

@@ -21,3 +21,8 @@ export interface ApiKeyRecord {
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
+
+const FOUR_WEEKS_MS = 28 * 24 * 60 * 60_000;
+
+/** Made by hand, for so long that its end is easily forgotten: that is told beforehand. */
+export const isLasting = ({ issuedAt, expiresAt }: Pick<ApiKeyRecord, 'issuedAt' | 'expiresAt'>): boolean => expiresAt - issuedAt >= FOUR_WEEKS_MS;

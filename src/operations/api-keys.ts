@@ -5,7 +5,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Revocations } from '../contracts/coordination.ts';
 import type { Records } from '../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../contracts/sandbox-driver.ts';
-import type { ApiKeyRecord } from '../model/api-key.ts';
+import { isLasting, type ApiKeyRecord } from '../model/api-key.ts';
 import { type ApiKeyText, formatApiKey, newApiKeyText } from '../model/api-key-text.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { isNewer } from '../model/revision-order.ts';
@@ -111,6 +111,17 @@ export class ApiKeyMirror {
 
   get size(): number {
     return this.#byId.size;
+  }
+
+  /** Until the next key ends that was made to last, in ms, by role; of a role that has none nothing. */
+  nextEnds(): ReadonlyMap<Role, number> {
+    const now = this.#clock.now();
+    const ends = new Map<Role, number>();
+    for (const record of this.#byId.values()) {
+      const left = record.expiresAt - now;
+      if (left > 0 && left < (ends.get(record.role) ?? Infinity) && isLasting(record)) ends.set(record.role, left);
+    }
+    return ends;
   }
 
   find(keyId: string): ApiKeyRecord | undefined {

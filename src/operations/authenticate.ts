@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import type { ApiKeyRecord } from '../model/api-key.ts';
+import { isLasting, type ApiKeyRecord } from '../model/api-key.ts';
 import { parseApiKey } from '../model/api-key-text.ts';
 import { apiKeyRequired, invalidApiKey } from '../model/refusals.ts';
 import type { Caller } from '../model/tenant.ts';
@@ -51,11 +51,10 @@ export const authenticate = (deps: AuthenticateDeps) => {
   };
 };
 
-/** Keys that live so long are made by hand, and their end is easily forgotten. */
-const LASTING_MS = 28 * 24 * 60 * 60_000;
-
-const callerOf = ({ keyId, namespace, team, user, role, issuedAt, expiresAt }: ApiKeyRecord): Caller =>
-  ({ keyId, namespace, team, user, role, ...(expiresAt - issuedAt >= LASTING_MS ? { keyEndsAt: expiresAt } : {}) });
+const callerOf = (record: ApiKeyRecord): Caller => {
+  const { keyId, namespace, team, user, role, expiresAt } = record;
+  return { keyId, namespace, team, user, role, ...(isLasting(record) ? { keyEndsAt: expiresAt } : {}) };
+};
 
 /** Beyond any key's length, so that what is cut is no key. */
 const LONGEST_KEY = 256;

@@ -8,7 +8,7 @@ import { alertRules } from '../support/prometheus/alert-rules.ts';
 
 const textOf = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 const RULES = alertRules();
-const DRILLS = ['e2e/alert-drills.test.ts', 'e2e/alert-drills-audit.test.ts', 'e2e/alert-drills-broken-build.test.ts', 'kubernetes/alert-drills.test.ts'];
+const DRILLS = ['e2e/alert-drills.test.ts', 'e2e/alert-drills-audit.test.ts', 'e2e/alert-drills-broken-build.test.ts', 'e2e/alert-drills-ends.test.ts', 'kubernetes/alert-drills.test.ts'];
 const panels = (JSON.parse(dashboard()) as { panels: readonly { id: number; type: string; gridPos: { x: number; y: number; w: number; h: number }; targets?: readonly { expr: string }[] }[] }).panels;
 
 /** Names of metrics in an expression, and the labels that each is asked for. */

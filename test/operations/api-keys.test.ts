@@ -35,6 +35,18 @@ describe('API keys', () => {
     expect(apiKey.split('_')[1]).to.equal(record.keyId);
   });
 
+  it('that were made for four weeks or more are told of before they end, by role, the soonest of each', async () => {
+    const WEEK = 7 * 24 * 60 * 60_000;
+    for (const lifetimeMs of [6 * WEEK, 5 * WEEK, 3 * WEEK]) await mirror.create(minted(lifetimeMs).record);
+
+    clock.time += 4 * WEEK;
+    expect([...mirror.nextEnds()]).to.deep.equal([['user', WEEK]]);
+    clock.time += WEEK;
+    expect([...mirror.nextEnds()]).to.deep.equal([['user', WEEK]]);
+    clock.time += WEEK;
+    expect([...mirror.nextEnds()]).to.deep.equal([]);
+  });
+
   it('are known again after a restart, by one list of the store', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);

@@ -60,7 +60,7 @@ const grouped = (values: readonly Value[], labelsOf: (labels: Labels) => Labels)
 const aggregated = ({ by, operator }: Extract<Expression, { kind: 'aggregate' }>, values: readonly Value[]): readonly Value[] =>
   grouped(values, (labels) => picked(labels, by)).map((group) => {
     const all = group.values.map(({ value }) => value);
-    return { labels: group.labels, value: operator === 'count' ? all.length : operator === 'max' ? Math.max(...all) : all.reduce((sum, value) => sum + value, 0) };
+    return { labels: group.labels, value: AGGREGATE[operator]?.(all) ?? 0 };
   });
 
 const COMPARE: Readonly<Record<string, (left: number, right: number) => boolean>> = { '==': (a, b) => a === b, '>': (a, b) => a > b, '<': (a, b) => a < b };
@@ -92,3 +92,7 @@ const quantiles = (quantile: number, values: readonly Value[]): readonly Value[]
   if (bucket === all) return [{ labels, value: below.upTo }];
   return [{ labels, value: below.upTo + (bucket.upTo - below.upTo) * ((rank - below.count) / (bucket.count - below.count)) }];
 });
+
+const AGGREGATE: Readonly<Record<string, (all: readonly number[]) => number>> = {
+  count: (all) => all.length, max: (all) => Math.max(...all), min: (all) => Math.min(...all), sum: (all) => all.reduce((sum, value) => sum + value, 0),
+};

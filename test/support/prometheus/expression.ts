@@ -9,7 +9,7 @@ export type Expression =
 export interface Matcher { readonly label: string; readonly matches: (value: string) => boolean }
 
 const TOKEN = /\s*(?:([a-zA-Z_:][a-zA-Z0-9_:]*)|"((?:[^"\\]|\\.)*)"|\[(\d+)([smh])\]|(\d+(?:\.\d+)?)|(==|=~|[-(){},=<>/+]))/gy;
-const AGGREGATES = ['sum', 'max', 'count'];
+const AGGREGATES = ['sum', 'max', 'min', 'count'];
 const CALLS = ['rate', 'increase', 'histogram_quantile', 'absent'];
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 /** From the loosest to the tightest. */

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { copyFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from '../../src/embedded/database-library.ts';
+import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { AlertWatch } from '../support/prometheus/alert-watch.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+/** As alert-drills.test.ts, for a daemon that speaks TLS. */
+describe('the alerts about keys and certificates that end, on a real daemon', function () {
+  this.timeout(120_000);
+  let daemon: DaemonUnderTest | undefined;
+  let [short, long]: (Certificate | undefined)[] = [];
+
+  before(function () {
+    [short, long] = [aCertificate({ days: 13 }), aCertificate({ days: 60 })];
+    if (!short || !long) skipBecause(this, 'there is no openssl to make a certificate with');
+  });
+  after(async () => {
+    await daemon?.dispose();
+    for (const made of [short, long]) if (made) rmSync(made.folder, { recursive: true });
+  });
+
+  it('SandpoolCertificateEnds: one of 13 days, and then one of 60', async () => {
+    if (!short || !long) throw new Error('no certificates');
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--tls-cert-file', short.certFile, '--tls-key-file', short.keyFile]);
+    const running = daemon;
+    const watch = new AlertWatch({ a: () => running.metrics() });
+    await watch.fires('SandpoolCertificateEnds');
+
+    copyFileSync(long.certFile, short.certFile);
+    copyFileSync(long.keyFile, short.keyFile);
+    await watch.clears('SandpoolCertificateEnds');
+  });
+
+  it('SandpoolKeyEnds: one that was made long ago, and then another', async () => {
+    if (!daemon) throw new Error('no daemon');
+    const running = daemon;
+    const watch = new AlertWatch({ a: () => running.metrics() });
+    expect(await watch.look('SandpoolKeyEnds')).to.equal(false);
+
+    await withKeyThatEndsIn(running, 13);
+    await watch.fires('SandpoolKeyEnds');
+    await withKeyThatEndsIn(running, 60);
+    await watch.clears('SandpoolKeyEnds');
+  });
+});
+
+/** As if a key had been made long ago, for a year. */
+const withKeyThatEndsIn = async (daemon: DaemonUnderTest, days: number): Promise<void> => {
+  await daemon.stop();
+  const endsAt = Date.now() + days * 24 * 60 * 60_000;
+  const database = connect(join(daemon.dataDir, 'sandpool.db'), { busyTimeoutMs: 10_000 });
+  database.prepare(`
+    INSERT OR REPLACE INTO api_keys SELECT 'k123456789012345', revision + 100, namespace, 'old',
+      json_set(body, '$.keyId', 'k123456789012345', '$.shortName', 'old', '$.issuedAt', ?, '$.expiresAt', ?)
+    FROM api_keys WHERE json_extract(body, '$.role') = 'user' LIMIT 1`).run(endsAt - 365 * 24 * 60 * 60_000, endsAt);
+  database.close();
+  await daemon.start();
+};
