@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { AdminCreateApiKeyBody } from '../src/http/schemas/api-keys.ts';
+import { access } from '../src/http/schemas/common.ts';
 import { EnvSpecFields } from '../src/http/schemas/env-fields.ts';
 import { RecordedPoolFields } from '../src/http/schemas/pool-source.ts';
 import { CreatePoolBody, PoolScaleFields, UpdateStrategyFields } from '../src/http/schemas/pools.ts';
@@ -100,7 +101,7 @@ const poolSpec = (): Structural => {
   const updateStrategy = z.object({ autoUpdate: autoUpdate.default(DEFAULT_UPDATE_STRATEGY.autoUpdate), maxUnavailable: maxUnavailable.default(DEFAULT_UPDATE_STRATEGY.maxUnavailable) });
   const { replicas, minReplicas, maxReplicas } = PoolScaleFields;
   const spec = structuralOf(z.object({
-    ...RecordedPoolFields, replicas: replicas.default(1), minReplicas, maxReplicas, updateStrategy: updateStrategy.optional(), labels, annotations,
+    ...RecordedPoolFields, access: access.optional(), replicas: replicas.default(1), minReplicas, maxReplicas, updateStrategy: updateStrategy.optional(), labels, annotations,
   }));
   ruled(spec, 'templateName', { minLength: 1 });
   for (const path of ['mountPath', 'subPath']) ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));

@@ -81,7 +81,8 @@ export class EnvMirror {
     } else {
       if (known?.revision === record.revision) return;
       this.#records.set(record.uid, record);
-      if (!known) this.index.add(record);
+      if (known) this.index.share(record);
+      else this.index.add(record);
     }
     for (const follower of this.#followers) {
       try {

@@ -235,6 +235,7 @@ export class PoolHost {
     if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase, ...startFailureOf(snapshot.context) }, 'pool moved');
     this.#tell(before, snapshot.context);
     this.#deps.arm(uid, snapshot.context.deadline);
+    this.index.share(snapshot.context.record);
     this.#deps.changed(snapshot.context.record);
     if (snapshot.context.record.deleting !== false || snapshot.matches({ lifecycle: 'removed' })) this.#deps.ending(uid);
     if (snapshot.matches({ lifecycle: 'removed' })) {

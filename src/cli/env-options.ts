@@ -10,6 +10,7 @@ import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 export interface EnvOptions {
   readonly file?: string;
   readonly template?: string;
+  readonly access?: string;
   readonly templateVersion?: string;
   readonly image?: string;
   readonly imagePolicy?: string;
@@ -40,6 +41,7 @@ export const addEnvOptions = (command: Command): Command =>
   command
     .option('-f, --file <file>', 'YAML or JSON with the fields of the REST API; - is standard input. Options count before it')
     .option('--template <name>', 'the template of all members')
+    .addOption(new Option('--access <who>', 'who claims from it: user is you alone, team every user of your team').choices(['user', 'team']))
     .option('--template-version <version>', `the version of it to stay at; ${LATEST} follows it`)
     .option('--image <image>', 'the image of the first container, instead of the template’s')
     .addOption(new Option('--image-policy <policy>', 'whether new instances take that image').choices(['PoolDefaultImage', 'EnvOverrideImage']))
@@ -67,7 +69,7 @@ export const envFieldsOf = async (context: CliContext, options: EnvOptions): Pro
   };
   const followed = options.templateVersion === LATEST ? null : options.templateVersion;
   return {
-    ...file,
+    ...file, ...given({ access: options.access }),
     ...within('templateRef', file, given({ name: options.template, version: followed })), ...within('overrides', file, overrides),
     ...within('labels', file, options.label ?? {}), ...within('annotations', file, options.annotation ?? {}),
     ...(options.docs === undefined ? {} : { envDocs: await readText(context, options.docs) }),

@@ -22,6 +22,7 @@ export interface SizedOptions {
 /** What a pool should be, as commander gives it. */
 export interface PoolOptions extends SizedOptions {
   readonly template?: string;
+  readonly access?: string;
   readonly image?: string;
 }
 
@@ -47,6 +48,7 @@ export const addRolloutOptions = (command: Command, waitsFor: string): Command =
 export const addPoolOptions = (command: Command): Command =>
   addRolloutOptions(addInstanceTypeOptions(addFileOption(command)
     .option('--template <name>', 'the template of its instances')
+    .addOption(new Option('--access <who>', 'who claims from it: user is you alone, team every user of your team').choices(['user', 'team']))
     .option('--image <image>', 'the image of the first container, instead of the template’s'))
     .option('--cpu <quantity>', 'of the first container, such as 500m')
     .option('--memory <quantity>', 'of the first container, such as 256Mi')
@@ -61,7 +63,7 @@ export const poolFieldsOf = async (context: CliContext, options: PoolOptions): P
   return {
     ...file,
     ...given({
-      templateName: options.template, instanceType: options.instanceType, multiplier: options.multiplier, cpu: options.cpu, memory: options.memory,
+      templateName: options.template, access: options.access, instanceType: options.instanceType, multiplier: options.multiplier, cpu: options.cpu, memory: options.memory,
       replicas: options.replicas, minReplicas: options.minReplicas, maxReplicas: options.maxReplicas, labels: options.label,
     }),
     ...within('overrides', file, overrides), ...within('updateStrategy', file, strategyOf(options)),

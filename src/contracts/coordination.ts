@@ -101,11 +101,13 @@ export interface WaitedPool { readonly uid: string; readonly owner: Tenant }
 /** A claim's place in the order of those who wait for a pool. */
 export interface WaitingPlace { readonly pool: WaitedPool; readonly id: string }
 
-/** An instance that is tried for a claim of its pool's owner. */
+/** An instance that is tried for a claim, of its pool's owner or of another user of the team. */
 export interface ClaimEntry {
   readonly pool: WaitedPool;
+  /** Who claims, and on whose quota; absent: the pool's owner. */
+  readonly owner?: Tenant;
   readonly instance: InstanceId;
-  /** The most sandboxes that the owner may hold. */
+  /** The most sandboxes that who claims may hold. */
   readonly limit: number;
   /** How many of the pool this replica sees idle: this one, and those that no other claim of it tries for. At least 1. */
   readonly idle: number;

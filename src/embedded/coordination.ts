@@ -64,16 +64,16 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
     joinWaiting: async (pool) => order.join(pool),
     leaveWaiting: async (place) => { order.leave(place); },
     waiting: async ({ uid }) => order.size(uid),
-    admitClaim: async ({ pool, instance, limit, idle, place, from, request, open, ...entry }) => {
+    admitClaim: async ({ pool, owner = pool.owner, instance, limit, idle, place, from, request, open, ...entry }) => {
       const attempt = entry.attempt === undefined ? {} : { attempt: entry.attempt };
       const opened = request && open && await answers.open(request);
       if (opened && opened.kind !== 'new') return { opened };
-      if (from !== undefined) usages.withdraw(pool.owner, 'sandboxes', { ...attempt, name: from });
+      if (from !== undefined) usages.withdraw(owner, 'sandboxes', { ...attempt, name: from });
       if (order.before(pool.uid, place) >= idle) {
         if (place) order.comeBack(place);
         return 'not-its-turn';
       }
-      if (!usages.reserve(pool.owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit })) return 'full';
+      if (!usages.reserve(owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit })) return 'full';
       if (place) order.leave(place);
       return 'admitted';
     },

@@ -5,13 +5,14 @@ import type { PoolWishesBody } from './schemas/pools.ts';
 
 /** What a body asks of a pool. The registries' passwords go a way of their own; whether there are any is not the client's to say. */
 export const poolWishesOf = (body: PoolWishesBody): PoolWishes => {
-  const { replicas, minReplicas, maxReplicas, updateStrategy, labels, annotations, overrides, ...rest } = body;
+  const { access, replicas, minReplicas, maxReplicas, updateStrategy, labels, annotations, overrides, ...rest } = body;
   if (rest.templateName !== undefined && rest.template !== undefined) throw invalidArgument('template', 'can not stand beside templateName');
   const { imagePullSecret, imagePullSecretConfigured: _, ...others } = overrides ?? {};
   const source = sourceOf({ ...rest, ...(overrides ? { overrides: others } : {}) });
   return {
     ...(isEmpty(source) ? {} : { source }),
     ...(imagePullSecret ? { registries: imagePullSecret.registries } : {}),
+    ...(access === undefined ? {} : { access }),
     ...(replicas === undefined ? {} : { replicas }),
     ...(minReplicas === undefined ? {} : { minReplicas }),
     ...(maxReplicas === undefined ? {} : { maxReplicas }),

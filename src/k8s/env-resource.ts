@@ -3,6 +3,7 @@ import { groupFor, type AutoscalingGroup } from '../model/autoscaling-group.ts';
 import { MOST_GROUPS, MOST_MEMBERS, type EnvMember, type EnvMode, type EnvOverrides, type EnvRecord, type MemberConfig, type TemplateRef } from '../model/env.ts';
 import { ENV_CONDITIONS } from '../model/env-condition.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
+import { accessField, type Access } from '../model/tenant.ts';
 import { ownerOf } from './born-as.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
@@ -13,6 +14,8 @@ export const ENV_LABEL = 'sandpool.dev/env-uid';
 
 /** What the owner of a `SandboxEnv` says; its bounds are those of `POST /envs`. */
 interface EnvSpec {
+  /** Absent: `user`. */
+  readonly access?: Access;
   readonly templateRef: TemplateRef;
   readonly mode?: EnvMode;
   readonly labels?: Readonly<Record<string, string>>;
@@ -61,11 +64,11 @@ export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> => owned
 });
 
 const written = (record: Omit<EnvRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedEnv } => {
-  const { uid, name, owner, createdAt, mark, templateRef, mode, labels, annotations, envDocs, overrides, members, groups, scaling, conditions, deleting } = record;
+  const { uid, name, owner, access, createdAt, mark, templateRef, mode, labels, annotations, envDocs, overrides, members, groups, scaling, conditions, deleting } = record;
   return {
     labels: { [ENV_LABEL]: uid },
     spec: {
-      templateRef, mode, labels, annotations, ...(envDocs === undefined ? {} : { envDocs }), overrides, groups,
+      ...accessField(access), templateRef, mode, labels, annotations, ...(envDocs === undefined ? {} : { envDocs }), overrides, groups,
       members: members.map((member) => ({ name: member.name, clusterID: member.clusterId, replicas: member.replicas, config: member.config })),
     } satisfies EnvSpec,
     resolved: {
@@ -99,11 +102,11 @@ interface MemberTerms {
   readonly createdAt: number;
 }
 
-type Stated = Pick<EnvRecord, 'templateRef' | 'mode' | 'labels' | 'annotations' | 'envDocs' | 'overrides' | 'members' | 'groups'>;
+type Stated = Pick<EnvRecord, 'access' | 'templateRef' | 'mode' | 'labels' | 'annotations' | 'envDocs' | 'overrides' | 'members' | 'groups'>;
 
 /** What the owner says. */
-const statedIn = ({ templateRef, mode = 'WarmPool', labels = {}, annotations = {}, envDocs, overrides = {}, members = [], groups = [] }: EnvSpec, terms: MemberTerms): Stated => ({
-  templateRef, mode, labels, annotations, ...(envDocs === undefined ? {} : { envDocs }), overrides, groups,
+const statedIn = ({ access, templateRef, mode = 'WarmPool', labels = {}, annotations = {}, envDocs, overrides = {}, members = [], groups = [] }: EnvSpec, terms: MemberTerms): Stated => ({
+  ...accessField(access), templateRef, mode, labels, annotations, ...(envDocs === undefined ? {} : { envDocs }), overrides, groups,
   members: members.map((member) => memberOf(member, terms)),
 });
 

@@ -7,6 +7,7 @@ import { sourceHashOf, sourceOf, type PoolSource } from '../model/pool-source.ts
 import { renderPool, SourceFault, type RenderedPool, type RenderLookups } from '../model/render-pool.ts';
 import { formatMark, parseMark } from '../model/request-mark.ts';
 import type { InstanceDefinition } from '../model/template.ts';
+import { accessField, type Access } from '../model/tenant.ts';
 import { ownerOf } from './born-as.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
@@ -15,6 +16,8 @@ import type { Seals } from './seals.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
 export interface PoolSpec extends PoolSource {
+  /** Absent: `user`. */
+  readonly access?: Access;
   readonly replicas: number;
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
@@ -81,13 +84,13 @@ export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> => ow
 });
 
 const written = (record: Omit<PoolRecord, 'revision'>, bornAt: string): Written & { readonly resolved: ResolvedPool } => {
-  const { uid, name, owner, createdAt, mark, env, decided, replicas, requested, minReplicas, maxReplicas, source, updateStrategy, labels, annotations } = record;
+  const { uid, name, owner, createdAt, mark, env, decided, replicas, requested, minReplicas, maxReplicas, source, updateStrategy, labels, annotations, access } = record;
   const { templateVersion, unrendered, unresolved, definition, updateRevision, breaker, conditions, deleting } = record;
   return {
     labels: { [POOL_LABEL]: uid },
     spec: {
       ...sourceOf(source), replicas: requested ?? replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
-      updateStrategy, labels, annotations,
+      updateStrategy, labels, annotations, ...accessField(access),
     } satisfies PoolSpec,
     resolved: {
       format: formatOf(definition), uid, bornAs: `${owner.namespace}/${name}`, bornAt, createdAt: new Date(createdAt).toISOString(), team: owner.team, user: owner.user, replicas,
@@ -139,12 +142,12 @@ const unresolvedIn = ({ reason, message, templateVersion }: NonNullable<Resolved
 const isRendered = (source: PoolSource, { renderedFrom }: ResolvedPool): boolean =>
   (renderedFrom === undefined ? Object.keys(source).every((field) => field === 'templateName') : renderedFrom === sourceHashOf(source));
 
-type Stated = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas' | 'source' | 'updateStrategy' | 'labels' | 'annotations'>;
+type Stated = Pick<PoolRecord, 'replicas' | 'minReplicas' | 'maxReplicas' | 'source' | 'updateStrategy' | 'labels' | 'annotations' | 'access'>;
 
 /** What the owner says. */
-const statedIn = ({ replicas, minReplicas, maxReplicas, updateStrategy, labels = {}, annotations = {}, ...source }: PoolSpec): Stated => ({
+const statedIn = ({ replicas, minReplicas, maxReplicas, updateStrategy, labels = {}, annotations = {}, access, ...source }: PoolSpec): Stated => ({
   replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
-  source: sourceOf(source), updateStrategy: updateStrategy ?? DEFAULT_UPDATE_STRATEGY, labels, annotations,
+  source: sourceOf(source), updateStrategy: updateStrategy ?? DEFAULT_UPDATE_STRATEGY, labels, annotations, ...accessField(access),
 });
 
 const settled = (object: ResourceObject, deps: PoolResourceDeps): Omit<PoolRecord, 'revision'> | Fault => {

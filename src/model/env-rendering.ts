@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvMember, EnvRecord, MemberConfig } from './env.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from './pool.ts';
+import { accessField } from './tenant.ts';
 import { sourceOf, type PoolOverrides, type PoolSource } from './pool-source.ts';
 
 /** What an env says of its members' pools. */
-export type EnvWord = Pick<EnvRecord, 'templateRef' | 'overrides'>;
+export type EnvWord = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
 /** What of a member's pool its env decides. Not its `replicas`; their bounds stand in the env alone. */
-export type MemberPoolPart = Pick<PoolRecord, 'source' | 'updateStrategy' | 'labels' | 'annotations'>;
+export type MemberPoolPart = Pick<PoolRecord, 'source' | 'updateStrategy' | 'labels' | 'annotations' | 'access'>;
 
 /**
  * What a member's pool is made of. What is more particular counts: the member's own size, then the env's overrides, then
@@ -31,13 +32,14 @@ export const memberPoolPart = (env: EnvWord, { config }: Pick<EnvMember, 'config
   updateStrategy: { ...DEFAULT_UPDATE_STRATEGY, ...env.overrides.updateStrategy, ...config.updateStrategy },
   labels: config.labels ?? {},
   annotations: config.annotations ?? {},
+  ...accessField(env.access),
 });
 
 /** Whether the pool is as its env asks. */
 export const isAsAsked = (pool: PoolRecord, part: MemberPoolPart): boolean => isDeepStrictEqual(partOf(pool), part);
 
 /** The pool with all that its env asks; what new instances are started from is still to be rendered where the source is another. */
-export const asAsked = (pool: PoolRecord, part: MemberPoolPart): PoolRecord =>
+export const asAsked = ({ access: _before, ...pool }: PoolRecord, part: MemberPoolPart): PoolRecord =>
   ({ ...pool, ...part, ...(isDeepStrictEqual(pool.source, part.source) ? {} : { unrendered: true as const }) });
 
 /** Whether an env asks the same of a member as it did. */
@@ -45,8 +47,9 @@ export const saysTheSame = (before: EnvAndMember, next: EnvAndMember): boolean =
 
 interface EnvAndMember { readonly env: EnvRecord | undefined; readonly member: EnvMember | undefined }
 
-const askedOf = ({ env, member }: EnvAndMember): unknown => [env?.templateRef, env?.overrides, env?.deleting, member?.config, member?.deleting];
+const askedOf = ({ env, member }: EnvAndMember): unknown => [env?.templateRef, env?.overrides, env?.access, env?.deleting, member?.config, member?.deleting];
 
-const partOf = ({ source, updateStrategy, labels, annotations }: PoolRecord): MemberPoolPart => ({ source, updateStrategy, labels, annotations });
+const partOf = ({ source, updateStrategy, labels, annotations, access }: PoolRecord): MemberPoolPart =>
+  ({ source, updateStrategy, labels, annotations, ...accessField(access) });
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;

@@ -68,6 +68,8 @@ export interface EnvRecord {
   readonly name: string;
   /** Owner; its namespace is the env's. */
   readonly owner: Tenant;
+  /** Absent: the owner's alone. Its members' pools have the same. */
+  readonly access?: 'team';
   readonly createdAt: number;
   readonly mark?: RequestMark;
   readonly labels: Readonly<Record<string, string>>;

@@ -45,6 +45,8 @@ export interface PoolRecord {
   readonly name: string;
   /** Owner; its namespace is the pool's. */
   readonly owner: Tenant;
+  /** Absent: the owner's alone. A member's pool has its env's. */
+  readonly access?: 'team';
   readonly createdAt: number;
   /** Of the request that made it, where that carried an Idempotency-Key. */
   readonly mark?: RequestMark;

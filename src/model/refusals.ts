@@ -46,6 +46,8 @@ export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'inva
 /** One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox. */
 export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
 export const adminRequired = (): Refusal => new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
+export const notOwnersChange = (what: 'pool' | 'env'): Refusal =>
+  new Refusal('FORBIDDEN', `the ${what} is shared with your team; only its owner and admins change it`);
 export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
 
 export const poolNotOwned = (): Refusal =>

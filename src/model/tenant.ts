@@ -20,6 +20,22 @@ export interface Caller extends Tenant {
 export const sameTenant = (a: Tenant, b: Tenant): boolean =>
   a.namespace === b.namespace && a.team === b.team && a.user === b.user;
 
+export const ACCESSES = ['user', 'team'] as const;
+/** Who claims from a pool or an env: its owner alone, or every user of the owner's team. */
+export type Access = (typeof ACCESSES)[number];
+
+/** What has an owner, and may be shared with the owner's team. Absent: the owner's alone. */
+export interface Shared { readonly owner: Tenant; readonly access?: 'team' }
+
+/** Whether the tenant sees it and claims from it. Only its owner and admins change it. */
+export const mayUse = ({ owner, access }: Shared, tenant: Tenant): boolean =>
+  sameTenant(owner, tenant)
+  || (access === 'team' && owner.namespace === tenant.namespace && owner.team === tenant.team);
+
+/** As a record has it. */
+export const accessField = (access: Access | undefined): Pick<Shared, 'access'> =>
+  (access === 'team' ? { access } : {});
+
 /** One string per tenant, fit for a map. */
 export const tenantKey = (tenant: Tenant): string => `${tenant.namespace}/${tenant.team}/${tenant.user}`;
 

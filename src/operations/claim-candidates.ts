@@ -1,3 +1,4 @@
+import type { Tenant } from '../model/tenant.ts';
 import type { IdleInstances } from '../actors/idle-instances.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import type { HeldInstance } from '../actors/held-instance.ts';
@@ -29,6 +30,8 @@ export interface Candidate {
 
 export interface CandidatesOf {
   readonly pool: WaitedPool;
+  /** Who claims. */
+  readonly owner: Tenant;
   /** 0: it does not wait. */
   readonly waitMs: number;
   /** Of who asks: aborts when nobody waits for it any more, or may. */
@@ -87,7 +90,7 @@ export class ClaimCandidates {
     const { coordination, seats } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
-    seats.leave(this.#of.pool.owner);
+    seats.leave(this.#of.owner);
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined); // then it is skipped: see Claims
   }
 
@@ -139,9 +142,9 @@ export class ClaimCandidates {
 
   async #join(): Promise<void> {
     const { supervisor, coordination, seats } = this.#deps;
-    const { pool } = this.#of;
+    const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
-    seats.take(pool.owner);
+    seats.take(owner);
     this.#line = supervisor.idle.lines.stand(pool.uid); // before the call: what turns idle meanwhile is not missed
     this.#place = await coordination.joinWaiting(pool);
     this.#of.waits?.();

@@ -13,7 +13,7 @@ import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sa
 import type { PoolRecord } from '../model/pool.ts';
 import { isKeyed, type RequestMark, unkeyedMark } from '../model/request-mark.ts';
 import type { Claim } from '../model/sandbox.ts';
-import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
+import { mayUse, sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import { claimSteps, measuredClaims } from './claim-measures.ts';
 import { claimedUnder, mayBeClaimedUnder } from './claimed-under.ts';
@@ -47,7 +47,7 @@ const SETTLE_MS = 60_000;
 const MOST_CHOICES = 50;
 
 /**
- * Claims one idle instance of a pool of the caller's (operation `POST /sandboxes`), where it waits the first one that nobody else
+ * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation `POST /sandboxes`), where it waits the first one that nobody else
  * waits longer for. What it answers is durable.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
@@ -96,7 +96,12 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
   const step = claimSteps(deps.metrics, request.step);
   const pool = await claimablePool(supervisor, caller, request.poolName);
   const demand = pool.record.env && deps.demand; // nobody sizes others
-  const candidates = new ClaimCandidates({ ...deps, seats }, { pool: pool.record, waitMs: request.waitMs ?? 0, signal, waits: () => { demand?.waits(pool.record.uid, caller.keyId); } });
+  const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
+  if (!sameTenant(pool.record.owner, owner)) {
+    supervisor.settleLater(owner); // one without pools is settled by nobody else
+    await coordination.whenKnown(owner);
+  }
+  const candidates = new ClaimCandidates({ ...deps, seats }, { pool: pool.record, owner, waitMs: request.waitMs ?? 0, signal, waits: () => { demand?.waits(pool.record.uid, caller.keyId); } });
   const attempt = randomUUID();
   const mark = request.opening?.mark ?? request.mark ?? unkeyedMark(attempt);
   const next = (): Promise<Candidate | undefined> => step(() => (candidates.waits ? 'wait' : 'find'), () => candidates.next());
@@ -114,7 +119,7 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
       const from = left;
       left = undefined; // withdrawn in the same step, or settled later
       const askedAt = clock.now();
-      const admission = await step('admit', () => admit(deps, pool.record, { candidate, attempt, from, looked, request }));
+      const admission = await step('admit', () => admit(deps, pool.record, { owner, candidate, attempt, from, looked, request }));
       if (admission === 'not-its-turn') candidates.notItsTurn(instance);
       if (typeof admission === 'object') {
         const found = await lookForEarlier(deps, { request, owner: caller, ...admission });
@@ -123,11 +128,11 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
       }
       if (admission !== 'admitted') continue;
       if (signal?.aborted) {
-        await coordination.withdraw(pool.record.owner, 'sandboxes', instance.id, attempt).catch(() => undefined); // then it is settled
+        await coordination.withdraw(owner, 'sandboxes', instance.id, attempt).catch(() => undefined); // then it is settled
         throw signal.reason;
       }
       const { idleTimeoutMs, maxLifetimeMs } = pool.record.definition;
-      const claim = { owner: pool.record.owner, claimedAt: askedAt, idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
+      const claim = { owner, claimedAt: askedAt, idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs, maxLifetimeMs, mark };
       const end = await step('write', () => tryToClaim(deps, { instance, attempt, claim, until: candidate.until }));
       if (end.kind === 'claimed') {
         demand?.served(pool.record.uid, caller.keyId);
@@ -140,7 +145,7 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
   } finally {
     const closed = candidates.close();
     if (!isServed) await closed;
-    if (left !== undefined) await coordination.withdraw(pool.record.owner, 'sandboxes', left, attempt).catch(() => undefined);
+    if (left !== undefined) await coordination.withdraw(owner, 'sandboxes', left, attempt).catch(() => undefined);
   }
   demand?.refused(pool.record.uid, caller.keyId);
   const standing = supervisor.pools.get(pool.record.uid) ?? pool;
@@ -154,38 +159,38 @@ const claimablePool = async (supervisor: Supervisor, caller: Caller, name: strin
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
   if (!pool && supervisor.pools.unhosted(caller.namespace, name)) throw unavailable('the pool can not be used now; try again');
   if (!pool) throw supervisor.pools.index.existsAnywhere(name) ? poolNotOwned() : poolToClaimNotFound(poolsOf(supervisor, caller));
-  if (!sameTenant(pool.record.owner, caller)) throw poolNotOwned();
+  if (!mayUse(pool.record, caller)) throw poolNotOwned();
   if (pool.record.deleting !== false) throw poolBeingDeleted();
   return pool;
 };
 
 const poolsOf = (supervisor: Supervisor, caller: Caller) =>
-  supervisor.pools.index.list(caller, 0, MOST_CHOICES).ids.flatMap((uid) => {
+  supervisor.pools.index.listFor(caller, 0, MOST_CHOICES).ids.flatMap((uid) => {
     const pool = supervisor.pools.get(uid);
     if (!pool) return [];
     const { name, owner: { namespace } } = pool.record;
     return [{ name, namespace, idle: pool.counts.idle, running: pool.counts.running, starting: pool.counts.starting }];
   });
 
-interface Admitted { readonly candidate: Candidate; readonly attempt: string; readonly from: InstanceId | undefined; readonly looked: boolean; readonly request: ClaimRequest }
+interface Admitted { readonly owner: Tenant; readonly candidate: Candidate; readonly attempt: string; readonly from: InstanceId | undefined; readonly looked: boolean; readonly request: ClaimRequest }
 
 /**
  * Asks for the request, its turn and its reservation, in one step before the claim. Returns an object
  * where the request is open now, and what its former owner did with an instance is to be looked at
  * first. `from`: an instance whose reservation is given up.
  */
-const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { candidate, attempt, from, looked, request }: Admitted): Promise<'admitted' | 'not-its-turn' | NewRequest> => {
+const admit = async (deps: ClaimSandboxDeps, pool: PoolRecord, { owner, candidate, attempt, from, looked, request }: Admitted): Promise<'admitted' | 'not-its-turn' | NewRequest> => {
   const { coordination, clock, quotaLimits } = deps;
   const { instance: { id, idle }, place } = candidate;
-  const limit = quotaLimits.of(pool.owner).sandboxes;
+  const limit = quotaLimits.of(owner).sandboxes;
   const since = clock.now();
   const opening = request.opening?.isOpen ? undefined : request.opening;
   opening?.mayOpen();
-  const admission = await coordination.admitClaim({ pool, instance: id, limit, idle, place, attempt, from, looked, request: request.opening?.mark ?? request.mark, open: opening?.owner });
+  const admission = await coordination.admitClaim({ pool, owner, instance: id, limit, idle, place, attempt, from, looked, request: request.opening?.mark ?? request.mark, open: opening?.owner });
   if (typeof admission === 'object') return { instance: opening?.took(admission.opened), isUnsure: false };
   if (admission === 'look-first') return { instance: undefined, isUnsure: true };
   if (admission === 'full') throw sandboxQuotaExceeded(limit);
-  if (admission === 'admitted') await requireReserved(deps, { tenant: pool.owner, name: id, attempt, resources: ['sandboxes'], since });
+  if (admission === 'admitted') await requireReserved(deps, { tenant: owner, name: id, attempt, resources: ['sandboxes'], since });
   return admission;
 };
 

@@ -4,7 +4,7 @@ import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../model/pool.ts';
 import type { PoolSource } from '../model/pool-source.ts';
 import { idempotencyKeyReused, poolAlreadyExists } from '../model/refusals.ts';
 import type { RenderedPool } from '../model/render-pool.ts';
-import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
+import { accessField, sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
 import type { CreatePoolRequest, Operations } from './operations.ts';
 import { makePool, type MakePoolDeps, type PoolDraft, type Preparation } from './make-pool.ts';
@@ -53,7 +53,7 @@ const draftOf = (deps: CreatePoolDeps, caller: Caller, request: CreatePoolReques
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
   const { name, minReplicas, maxReplicas, updateStrategy, labels, annotations, mark } = request;
   return {
-    uid: deps.newUid(), name, owner, createdAt: deps.clock.now(), labels, annotations, ...(mark ? { mark } : {}),
+    uid: deps.newUid(), name, owner, ...accessField(request.access), createdAt: deps.clock.now(), labels, annotations, ...(mark ? { mark } : {}),
     ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
     ...made, updateStrategy: { ...DEFAULT_UPDATE_STRATEGY, ...updateStrategy }, breaker: CLOSED_BREAKER, deleting: false,
   };

@@ -4,23 +4,23 @@ import { wordRevisionOf, type EnvRecord } from '../model/env.ts';
 import { requireMatch } from '../model/if-match.ts';
 import { groupNotFound, invalidArgument } from '../model/refusals.ts';
 import type { EnvMirror } from '../actors/env-mirror.ts';
-import { changeEnv, findEnv } from './find-env.ts';
+import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
 import type { Operations } from './operations.ts';
 
 interface GroupDeps { readonly envs: EnvMirror }
 
 /** The groups of an env (operation `GET /envs/{name}/autoscaling/groups`). */
-export const listGroups = ({ envs }: GroupDeps): Operations['listGroups'] => async (caller, envName) => (await findEnv(envs, caller, envName)).groups;
+export const listGroups = ({ envs }: GroupDeps): Operations['listGroups'] => async (caller, envName) => (await findUsableEnv(envs, caller, envName)).groups;
 
 /** One of them (operation `GET /envs/{name}/autoscaling/groups/{groupName}`). */
 export const getGroup = ({ envs }: GroupDeps): Operations['getGroup'] => async (caller, envName, groupName) => {
-  const env = await findEnv(envs, caller, envName);
+  const env = await findUsableEnv(envs, caller, envName);
   return { env, group: groupIn(env, groupName) };
 };
 
 /** What a group decided last, the newest first (operation `GET /envs/{name}/autoscaling/groups/{groupName}/decisions`). */
 export const groupDecisions = ({ envs, history }: GroupDeps & { readonly history: Pick<History, 'decisionsOf'> }): Operations['groupDecisions'] => async (caller, envName, groupName) => {
-  const env = await findEnv(envs, caller, envName);
+  const env = await findUsableEnv(envs, caller, envName);
   groupIn(env, groupName);
   return await history.decisionsOf({ envUid: env.uid, group: groupName });
 };

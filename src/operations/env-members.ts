@@ -8,7 +8,7 @@ import {
 } from '../model/refusals.ts';
 import { sameTenant } from '../model/tenant.ts';
 import { envFieldOf, type EnvsDeps } from './envs.ts';
-import { changeEnv, endingMember, findEnv, memberIn, withMember } from './find-env.ts';
+import { changeEnv, endingMember, findEnv, findUsableEnv, memberIn, withMember } from './find-env.ts';
 import { poolViewOf } from './find-pool.ts';
 import { makePool, type MakePoolDeps } from './make-pool.ts';
 import { memberDraft, memberPool, settledPool, withoutMember, type SettleDeps } from './member-pool.ts';
@@ -68,7 +68,7 @@ export const addedMemberUnder = (deps: EnvMembersDeps): Operations['addedMemberU
 
 /** The pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
 export const listMembers = (deps: EnvMembersDeps): Operations['listMembers'] => async (caller, envName) => {
-  const env = await findEnv(deps.envs, caller, envName);
+  const env = await findUsableEnv(deps.envs, caller, envName);
   const pools = await Promise.all(env.members.map(({ name }) => memberPool(deps, env, name)));
   return pools.flatMap((pool) => (pool ? [viewOfPool(deps.supervisor, pool)] : []));
 };

@@ -10,9 +10,9 @@ import { memberSourceOf, type EnvWord } from '../model/env-rendering.ts';
 import { mergePatch } from '../model/merge-patch.ts';
 import type { RegistryCredentials } from '../model/pool-source.ts';
 import { envAlreadyExists, envHasRunningSandboxes, idempotencyKeyReused, invalidArgument, Refusal, tooManyEnvs, unavailable } from '../model/refusals.ts';
-import { sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
+import { accessField, sameTenant, type Caller, type Tenant } from '../model/tenant.ts';
 import { envViewOf, lookedAt, OwnersRoom, type EnvViewDeps } from './env-view.ts';
-import { changeEnv, findEnv } from './find-env.ts';
+import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
 import { memberPool } from './member-pool.ts';
 import type { Operations } from './operations.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
@@ -43,7 +43,7 @@ export const createEnv = (deps: EnvsDeps): Operations['createEnv'] => async (cal
   if (deps.envs.index.list(owner, 0, 0).total >= MOST_ENVS) throw tooManyEnvs(MOST_ENVS);
   const draft = {
     uid: deps.newUid(), name, owner, createdAt: deps.clock.now(), ...(mark ? { mark } : {}), labels, annotations, ...(envDocs === undefined ? {} : { envDocs }),
-    templateRef, mode, overrides, members: [], groups: [], scaling: {}, conditions: [], deleting: false as const,
+    ...accessField(request.access), templateRef, mode, overrides, members: [], groups: [], scaling: {}, conditions: [], deleting: false as const,
   };
   const record = registries.length === 0 ? await stored(deps, draft) : await createWithPasswords(deps, draft, registries);
   if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwnerOf(draft), registries));
@@ -91,12 +91,12 @@ export const createdEnvUnder = (deps: EnvViewDeps): Operations['createdEnvUnder'
   return envViewOf(deps, record);
 };
 
-/** One env of the caller's (operation `GET /envs/{name}`). */
-export const getEnv = (deps: EnvViewDeps): Operations['getEnv'] => async (caller, name) => await lookedAt(deps, await findEnv(deps.envs, caller, name));
+/** One env of the caller's, or shared with the caller (operation `GET /envs/{name}`). */
+export const getEnv = (deps: EnvViewDeps): Operations['getEnv'] => async (caller, name) => await lookedAt(deps, await findUsableEnv(deps.envs, caller, name));
 
-/** The caller's envs, newest first; an admin's `all` shows everyone's (operation `GET /envs`). */
+/** The caller's envs and those shared with the caller, newest first; an admin's `all` shows everyone's (operation `GET /envs`). */
 export const listEnvs = (deps: EnvViewDeps): Operations['listEnvs'] => async (caller, filter, { limit, offset }) => {
-  const { ids, total } = deps.envs.index.list(caller.role === 'admin' && filter.all ? undefined : caller, offset, limit);
+  const { ids, total } = deps.envs.index.listFor(caller.role === 'admin' && filter.all ? undefined : caller, offset, limit);
   const room = new OwnersRoom(deps);
   const items = ids.flatMap((uid) => deps.envs.get(uid) ?? []).map((record) => envViewOf(deps, record, room));
   return { items, total, limit, offset };
@@ -114,7 +114,7 @@ export const replaceEnv = (deps: EnvsDeps): Operations['replaceEnv'] => async (c
   const { templateRef, labels, annotations } = change;
   // Passwords are never answered, so that what a client read and gives back has none: they stay until others come.
   const overrides = configured(change.overrides, registries ? registries.length > 0 : before.overrides.imagePullSecretConfigured === true);
-  return await written(deps, before, { ifMatch, registries, change: (env) => ({ ...env, templateRef, overrides, labels, annotations }) });
+  return await written(deps, before, { ifMatch, registries, change: ({ access: _before, ...env }) => ({ ...env, ...accessField(change.access), templateRef, overrides, labels, annotations }) });
 };
 
 /** Merges a patch into overrides, labels, annotations and docs (operation `PATCH /envs/{name}`). As `replaceEnv`. */
@@ -178,9 +178,10 @@ const written = async (deps: EnvsDeps, before: EnvRecord, { ifMatch, registries,
 };
 
 const patched = (env: EnvRecord, patch: Parameters<Operations['patchEnv']>[2]['patch'], registries: readonly RegistryCredentials[] | undefined): EnvRecord => {
-  const { overrides = {}, labels = {}, annotations = {}, envDocs } = patch;
+  const { overrides = {}, labels = {}, annotations = {}, envDocs, access = env.access } = patch;
+  const { access: _access, ...others } = env;
   const merged = {
-    ...env,
+    ...others, ...accessField(access ?? undefined),
     overrides: configured(overrides === null ? {} : mergePatch({ ...env.overrides }, overrides), registries ? registries.length > 0 : env.overrides.imagePullSecretConfigured === true),
     labels: texts('labels', labels === null ? {} : mergePatch(env.labels, labels)),
     annotations: texts('annotations', annotations === null ? {} : mergePatch(env.annotations, annotations)),

@@ -1,14 +1,21 @@
 import type { EnvMirror } from '../actors/env-mirror.ts';
 import { RecordConflict } from '../contracts/sandbox-driver.ts';
 import type { EnvMember, EnvRecord } from '../model/env.ts';
-import { envBeingDeleted, envNotFound, memberNotFound, unavailable } from '../model/refusals.ts';
-import { sameTenant, type Caller } from '../model/tenant.ts';
+import { envBeingDeleted, envNotFound, memberNotFound, notOwnersChange, unavailable } from '../model/refusals.ts';
+import { mayUse, sameTenant, type Caller } from '../model/tenant.ts';
 
-/** The caller's env of that name as it stands in the store; whether it is unknown or another's, the refusal is the same. */
+/** Finds the caller's env of that name to change it. Refuses as `findUsableEnv`, and with FORBIDDEN where it is only shared with the caller. */
 export const findEnv = async (envs: EnvMirror, caller: Caller, name: string): Promise<EnvRecord> => {
+  const env = await findUsableEnv(envs, caller, name);
+  if (!sameTenant(env.owner, caller) && caller.role !== 'admin') throw notOwnersChange('env');
+  return env;
+};
+
+/** Finds the caller's env of that name, or one that is shared with the caller, as it stands in the store; whether it is unknown or another's, the refusal is the same. */
+export const findUsableEnv = async (envs: EnvMirror, caller: Caller, name: string): Promise<EnvRecord> => {
   await envs.freshen(caller.namespace, name);
   const env = envs.named(caller.namespace, name);
-  if (!env || !(sameTenant(env.owner, caller) || caller.role === 'admin')) throw envNotFound();
+  if (!env || !(mayUse(env, caller) || caller.role === 'admin')) throw envNotFound();
   return env;
 };
 

@@ -15,7 +15,7 @@ import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
 import type { ToldDecision } from '../model/scaling-decision.ts';
 import type { POOL_SIZINGS, SandboxTemplateDocument } from '../model/template.ts';
-import type { Caller, Role } from '../model/tenant.ts';
+import type { Access, Caller, Role } from '../model/tenant.ts';
 import type { AuditList, AuditRequest } from './audit-view.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { DebugOperations } from './debug-operations.ts';
@@ -251,6 +251,7 @@ export interface PoolWishes {
   readonly replicas?: number;
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
+  readonly access?: Access;
   readonly updateStrategy?: Partial<UpdateStrategy>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -269,6 +270,7 @@ export interface PoolChange extends PoolWishes { readonly ifMatch?: IfMatch | un
 interface EnvWord {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  readonly access?: Access;
   readonly templateRef: TemplateRef;
   readonly overrides: EnvOverrides;
   /** Secrets. Replaces those that were given before. */
@@ -292,6 +294,7 @@ export interface EnvPatchRequest {
     readonly labels?: Patch | null;
     readonly annotations?: Patch | null;
     readonly envDocs?: string | null;
+    readonly access?: Access | null;
   };
   readonly registries?: readonly RegistryCredentials[];
   readonly ifMatch?: IfMatch | undefined;

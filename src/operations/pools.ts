@@ -1,19 +1,19 @@
 import type { EnvMirror } from '../actors/env-mirror.ts';
 import type { Supervisor } from '../actors/supervisor.ts';
 import { endingMember } from './find-env.ts';
-import { findPool, poolViewOf } from './find-pool.ts';
+import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';
 import type { Operations } from './operations.ts';
 import { viewOfPool } from './start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
-/** One pool of the caller's (operation `GET /sandboxpools/{name}`). */
+/** One pool of the caller's, or shared with the caller (operation `GET /sandboxpools/{name}`). */
 export const getPool = (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
-  async (caller, name) => viewOfPool(deps.supervisor, await findPool(deps.supervisor, caller, name));
+  async (caller, name) => viewOfPool(deps.supervisor, await findUsablePool(deps.supervisor, caller, name));
 
-/** The caller's pools, newest first; an admin's `all` shows everyone's (operation `GET /sandboxpools`). */
+/** The caller's pools and those shared with the caller, newest first; an admin's `all` shows everyone's (operation `GET /sandboxpools`). */
 export const listPools = (deps: { readonly supervisor: Supervisor }): Operations['listPools'] => async (caller, filter, { limit, offset }) => {
   const everyone = caller.role === 'admin' && filter.all;
-  const { ids, total } = deps.supervisor.pools.index.list(everyone ? undefined : caller, offset, limit);
+  const { ids, total } = deps.supervisor.pools.index.listFor(everyone ? undefined : caller, offset, limit);
   const pools = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
   const items = pools.map((pool) => viewOfPool(deps.supervisor, pool));
   return { items, total, limit, offset };

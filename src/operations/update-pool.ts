@@ -8,6 +8,7 @@ import type { PoolRecord } from '../model/pool.ts';
 import { mergedSource, type PoolSource } from '../model/pool-source.ts';
 import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../model/refusals.ts';
 import { withRendered } from '../model/render-pool.ts';
+import { accessField } from '../model/tenant.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations, PoolChange } from './operations.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
@@ -88,9 +89,9 @@ export const asUnavailable = (error: unknown): unknown =>
 const changed = async (deps: UpdatePoolDeps, before: PoolRecord, change: PoolChange): Promise<PoolRecord> => {
   const { minReplicas = before.minReplicas, maxReplicas = before.maxReplicas, replicas = before.replicas } = change;
   scaleOf({ replicas: change.replicas ?? before.requested ?? replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }) });
-  const { requested, ...rest } = before;
+  const { requested, access, ...rest } = before;
   const record: PoolRecord = {
-    ...rest, ...(change.replicas === undefined && requested !== undefined ? { requested } : {}), replicas, labels: change.labels ?? before.labels, annotations: change.annotations ?? before.annotations,
+    ...rest, ...accessField(change.access ?? access), ...(change.replicas === undefined && requested !== undefined ? { requested } : {}), replicas, labels: change.labels ?? before.labels, annotations: change.annotations ?? before.annotations,
     ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
     updateStrategy: { ...before.updateStrategy, ...change.updateStrategy },
     ...(before.decided && replicas !== before.replicas ? { decided: { id: before.decided.id } } : {}),

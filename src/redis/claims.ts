@@ -89,7 +89,7 @@ export class RedisClaims implements Claims {
     return Number(count);
   }
 
-  async admitClaim({ pool, instance, limit, idle, place, attempt, from, request, open, looked = false }: ClaimEntry): Promise<Admission> {
+  async admitClaim({ pool, owner: tenant = pool.owner, instance, limit, idle, place, attempt, from, request, open, looked = false }: ClaimEntry): Promise<Admission> {
     const { link, keys, replica, requests, quotas } = this.#deps;
     const begun = request && open && requests.begin(request, open);
     if (begun && 'kind' in begun) return { opened: begun };
@@ -97,7 +97,7 @@ export class RedisClaims implements Claims {
     if (request && owner === undefined) throw takenOver();
     const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
     const run = link.run(ADMIT_CLAIM,
-      [keys.usage(pool.owner, 'sandboxes'), keys.unsettled(pool.owner, 'sandboxes'), ...this.#keys(pool), ...(begun?.keys ?? (request ? [keys.request(pool.owner, request.key)] : []))],
+      [keys.usage(tenant, 'sandboxes'), keys.unsettled(tenant, 'sandboxes'), ...this.#keys(pool), ...(begun?.keys ?? (request ? [keys.request(tenant, request.key)] : []))],
       [holderOf(replica, attempt), instance, Math.min(limit, NO_LIMIT), from ?? '', owner ?? '', idle, waiter?.member ?? '', waiter?.at ?? '', looked ? 'looked' : '', ...(begun?.args ?? [])]);
     if (waiter) waiter.state = 'tries';
     const [answer, ...more] = await run
@@ -109,7 +109,7 @@ export class RedisClaims implements Claims {
     if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
     if (answer === 'taken') throw takenOver();
     if (answer === 'look') return 'look-first';
-    if (answer === 'unknown') throw quotas.unknown(pool.owner);
+    if (answer === 'unknown') throw quotas.unknown(tenant);
     if (waiter && answer === 'ok') waiter.state = 'admitted';
     return answer === 'ok' ? 'admitted' : answer === 'full' ? 'full' : 'not-its-turn';
   }

@@ -11,7 +11,8 @@ export const ACTIVITY_BUCKETS = 16;
  * tenant's, a bucket's of activity, and one each for leases, tokens, history, events and audit.
  */
 export const keysOf = (prefix: string) => {
-  const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenantKey(tenant)}}`;
+  /** In one slot for a whole team: a claim's admission is about who claims and about the pool, which may be another's of the team. */
+  const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenant.namespace}}:${tenantKey(tenant)}`;
   const ofBucket = (bucket: number): string => `${prefix}:{activity-${bucket}}`;
   return {
     /** Hash: `:run`, `:total`, `:version`, and by name `amount|version|parts` (scripts/usage-entry.ts). */

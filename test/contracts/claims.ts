@@ -18,6 +18,16 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
       expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born}`)).to.equal(false);
     });
 
+    it('reserve a seat of who claims, where the pool is another user\'s', async () => {
+      const bob = { ...ALICE, user: 'bob' };
+      await under().coordination.whenKnown(bob);
+
+      expect([await admit({ limit: 1, owner: bob }), await admit({ limit: 1, owner: bob })]).to.deep.equal(['admitted', 'full']);
+      expect(await under().coordination.stillReserved(bob, 'sandboxes', `i${born - 1}`)).to.equal(true);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(false);
+      expect(await admit({ limit: 1 })).to.equal('admitted');
+    });
+
     it('come one after the other for one idle instance', async () => {
       const [first, second] = [await join(), await join()];
 

@@ -69,7 +69,7 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
       clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) }, neighbours: {},
     });
     recordsSuite<PoolRecord>('pools', {
-      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, replicas: 9, decided: { id: 1_700_000_000_001, sparesMs: 120_000 }, deleting: 'force' }),
+      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, access: 'team', replicas: 9, decided: { id: 1_700_000_000_001, sparesMs: 120_000 }, deleting: 'force' }),
       clashes: {
         'namespace and name': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => aPool({ uid }),
@@ -77,7 +77,7 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
       neighbours: { 'the same name in another namespace': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
     });
     recordsSuite<EnvRecord>('envs', {
-      records: () => under.store.envs, draft: anEnv, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, members: [], scaling: {}, deleting: 'keep-running' }),
+      records: () => under.store.envs, draft: anEnv, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, access: 'team', members: [], scaling: {}, deleting: 'keep-running' }),
       clashes: {
         'namespace and name': ({ name: taken }) => anEnv({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => anEnv({ uid }),

@@ -24,7 +24,7 @@ describe('what a claim tries for', () => {
     const held = [idle.acquire('p'), idle.acquire('p'), idle.acquire('p')];
     const candidates = new ClaimCandidates(
       { supervisor: { idle, pools: { recordOf: () => undefined } }, coordination: aCoordination(clock), clock, seats: new WaitingSeats() },
-      { pool: { uid: 'p', owner: alice }, waitMs: 0, signal: undefined },
+      { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
     );
     let outcome: unknown;
     void candidates.next().then((none) => { outcome = { none }; }, (error: unknown) => { outcome = error; });

@@ -4,7 +4,7 @@ import { mergePatch } from '../../src/model/merge-patch.ts';
 import type { RegistryCredentials } from '../../src/model/pool-source.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
 import { envAlreadyExists, envNotFound, groupNotFound, invalidArgument, poolAlreadyExists, type Refusal } from '../../src/model/refusals.ts';
-import { sameTenant, type Caller } from '../../src/model/tenant.ts';
+import { accessField, sameTenant, type Caller } from '../../src/model/tenant.ts';
 import { memberIn } from '../../src/operations/find-env.ts';
 import type { Operations } from '../../src/operations/operations.ts';
 import type { EnvView, MemberView, ObservedMember, PoolView } from '../../src/operations/views.ts';
@@ -64,11 +64,11 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
       const mine = [...records.values()].reverse().filter(({ owner }) => all || sameTenant(owner, caller));
       return { items: mine.slice(offset, offset + limit).map(viewOf), total: mine.length, limit, offset };
     },
-    replaceEnv: async (caller, name, { ifMatch, registries: given, name: _name, mode: _mode, ...word }) => {
+    replaceEnv: async (caller, name, { ifMatch, registries: given, name: _name, mode: _mode, access, ...word }) => {
       const before = find(caller, name);
       requireMatch(ifMatch, wordRevisionOf(before));
       if (_name !== undefined && _name !== name) throw invalidArgument('name', `must be ${name}`);
-      return changed(before, word, given);
+      return changed(before, { ...word, ...accessField(access) }, given);
     },
     patchEnv: async (caller, name, { ifMatch, patch, registries: given }) => {
       const before = find(caller, name);

@@ -16,7 +16,7 @@ import {
   sandboxNotFound, sandboxNotRunning, templateNotFound,
 } from '../../src/model/refusals.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
-import { sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
+import { accessField, sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
 import { authentication } from '../../src/operations/authenticate.ts';
@@ -280,12 +280,12 @@ export class FakeOperations extends FakeDebug implements Operations {
     return pageOf(all ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record)) : this.#poolsOf(caller), page);
   };
 
-  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, source, registries, updateStrategy, ...change }) => {
+  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, source, registries, updateStrategy, access, ...change }) => {
     const before = this.#pool(caller, name);
     requireMatch(ifMatch, before.revision);
     this.registries.push(...registries ?? []);
     const record = {
-      ...before, ...change, revision: `${Number(before.revision) + 1}`, source: mergedSource(before.source, source ?? {}),
+      ...before, ...change, ...accessField(access), revision: `${Number(before.revision) + 1}`, source: mergedSource(before.source, source ?? {}),
       updateStrategy: { ...before.updateStrategy, ...updateStrategy },
     };
     this.pools.set(`${caller.namespace}/${name}`, record);

@@ -1638,6 +1638,10 @@ export interface CreatePoolBody {
     };
   };
   /**
+   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
+   */
+  access?: 'user' | 'team';
+  /**
    * See what replicas counts. Of a new pool 1, or what the bounds have nearest to it.
    */
   replicas?: number;
@@ -1723,6 +1727,10 @@ export interface Pool {
     replicas: number;
     minReplicas?: number;
     maxReplicas?: number;
+    /**
+     * Left out where it is `user`.
+     */
+    access?: 'user' | 'team';
     /**
      * Left out where it is the default: `autoUpdate`, and 25%.
      */
@@ -2411,6 +2419,10 @@ export interface UpdatePoolBody {
     };
   };
   /**
+   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
+   */
+  access?: 'user' | 'team';
+  /**
    * See what replicas counts. Of a new pool 1, or what the bounds have nearest to it.
    */
   replicas?: number;
@@ -2466,6 +2478,10 @@ export interface CreateEnvBody {
    */
   name: string;
   mode?: 'WarmPool';
+  /**
+   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
+   */
+  access?: 'user' | 'team';
   templateRef: {
     /**
      * One of the templates.
@@ -2595,6 +2611,10 @@ export interface Env {
    */
   poolSizing?: 'billed' | 'free';
   spec: {
+    /**
+     * Left out where it is `user`.
+     */
+    access?: 'user' | 'team';
     templateRef: {
       /**
        * One of the templates.
@@ -2881,6 +2901,10 @@ export interface ObservedMember {
  */
 export interface EnvEditable {
   name: string;
+  /**
+   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
+   */
+  access?: 'user' | 'team';
   templateRef: {
     /**
      * One of the templates.
@@ -2987,6 +3011,10 @@ export interface ReplaceEnvBody {
    * Must be what it is.
    */
   mode?: 'WarmPool';
+  /**
+   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
+   */
+  access?: 'user' | 'team';
   templateRef: {
     /**
      * One of the templates.
@@ -3148,6 +3176,7 @@ export interface PatchEnvBody {
     [k: string]: string | null;
   } | null;
   envDocs?: string | null;
+  access?: ('user' | 'team') | null;
 }
 export interface EnvDeletion {
   name: string;
@@ -3175,6 +3204,10 @@ export interface NarrowEnv {
    */
   poolSizing?: 'billed' | 'free';
   spec: {
+    /**
+     * Left out where it is `user`.
+     */
+    access?: 'user' | 'team';
     templateRef: {
       /**
        * One of the templates.

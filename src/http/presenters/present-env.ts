@@ -2,6 +2,7 @@ import type { AutoscalingGroup } from '../../model/autoscaling-group.ts';
 import type { EnvRecord, MemberConfig } from '../../model/env.ts';
 import { own } from '../../model/own.ts';
 import type { ToldDecision } from '../../model/scaling-decision.ts';
+import { accessField } from '../../model/tenant.ts';
 import type { TemplateSpec } from '../../model/template.ts';
 import type { EnvView, MemberView, ObservedMember } from '../../operations/views.ts';
 import type { AutoscalingGroupWire, ScalingDecisionWire } from '../schemas/autoscaling.ts';
@@ -32,8 +33,8 @@ export const presentNarrowEnv = (view: EnvView): NarrowEnvWire => {
   };
 };
 
-export const presentEditable = ({ record: { name, templateRef, mode, labels, annotations, ...record } }: EnvView): EnvEditableWire =>
-  ({ name, templateRef, mode, overrides: overridesOf(record), labels, annotations });
+export const presentEditable = ({ record: { name, access, templateRef, mode, labels, annotations, ...record } }: EnvView): EnvEditableWire =>
+  ({ name, ...accessField(access), templateRef, mode, overrides: overridesOf(record), labels, annotations });
 
 export const presentMemberEnvelope = ({ member, pool }: MemberView): MemberEnvelopeWire => ({
   template: presentPool(pool),
@@ -63,7 +64,7 @@ const metaOf = ({ record, template }: EnvView) => ({
 });
 
 const specOf = ({ record, template }: EnvView) =>
-  ({ templateRef: record.templateRef, mode: record.mode, defaults: defaultsOf(template?.document.spec.defaults), autoscaling: { groups: record.groups.map(presentGroup) } });
+  ({ ...accessField(record.access), templateRef: record.templateRef, mode: record.mode, defaults: defaultsOf(template?.document.spec.defaults), autoscaling: { groups: record.groups.map(presentGroup) } });
 
 const defaultsOf = ({ instanceType, multiplier }: NonNullable<TemplateSpec['defaults']> = {}) =>
   ({ ...(instanceType === undefined ? {} : { instanceType }), ...(multiplier === undefined ? {} : { multiplier }) });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../model/pool.ts';
 import type { PoolOverrides } from '../../model/pool-source.ts';
+import { accessField } from '../../model/tenant.ts';
 import type { PoolSyncView, PoolView } from '../../operations/views.ts';
 import type { PoolDeletionWire, PoolWire } from '../schemas/pools.ts';
 import { timestampOf } from './timestamp.ts';
@@ -53,10 +54,11 @@ const observedIn = ({ source, templateVersion, unresolved }: PoolRecord): Pick<P
   return observedTemplateVersion === undefined ? {} : { observedTemplateVersion };
 };
 
-const presentSpec = ({ replicas, minReplicas, maxReplicas, updateStrategy, source: { templateName: _inAnnotations, overrides, ...source } }: PoolRecord): PoolWire['spec'] => ({
+const presentSpec = ({ access, replicas, minReplicas, maxReplicas, updateStrategy, source: { templateName: _inAnnotations, overrides, ...source } }: PoolRecord): PoolWire['spec'] => ({
   replicas,
   ...(minReplicas === undefined ? {} : { minReplicas }),
   ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  ...accessField(access),
   ...(isDeepStrictEqual(updateStrategy, DEFAULT_UPDATE_STRATEGY) ? {} : { updateStrategy }),
   ...source,
   ...(overrides ? { overrides: presentOverrides(overrides) } : {}),

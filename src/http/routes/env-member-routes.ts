@@ -11,7 +11,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'addMember', method: 'POST', path: '/envs/{name}/sandboxpools',
     access: 'tenant', summary: 'Add a member to an env: a pool, and what sizes it',
     params: EnvPath, body: AddMemberBody, answers: { 201: MemberEnvelope },
-    refusals: ['ENV_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'CONFLICT', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'CLUSTER_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'ALREADY_EXISTS', 'CONFLICT', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     earlier: async ({ caller, params }, mark) => {
       const found = await operations.addedMemberUnder(caller, params.name, mark);
       return found && created(presentMemberEnvelope(found));
@@ -33,7 +33,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'updateMember', method: 'PUT', path: '/envs/{name}/sandboxpools/{pool}',
     access: 'tenant', summary: 'Change a member; what is not named stays',
     params: MemberPath, body: UpdateMemberBody, answers: { 200: MemberEnvelope }, versioned: true,
-    refusals: ['ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
       const view = await operations.updateMember(caller, params.name, params.pool, { ...(replicas === undefined ? {} : { replicas }), config, ifMatch });
       return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
@@ -42,7 +42,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'deleteMember', method: 'DELETE', path: '/envs/{name}/sandboxpools/{pool}',
     access: 'tenant', summary: 'Delete a member, its pool first',
-    params: MemberPath, query: DeleteEnvQuery, answers: { 200: EnvDeletion }, refusals: ['ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
+    params: MemberPath, query: DeleteEnvQuery, answers: { 200: EnvDeletion }, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) => ok({ ...await operations.deleteMember(caller, params.name, params.pool, { force: query.force }), status: 'Deleting' }),
   }),
   route({
@@ -76,7 +76,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'updateGroup', method: 'PUT', path: '/envs/{name}/autoscaling/groups/{groupName}',
     access: 'tenant', summary: 'Change an autoscaling group; what is not named stays',
     params: GroupPath, body: UpdateGroupBody, answers: { 200: GroupEnvelope }, versioned: true,
-    refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body, ifMatch }) => {
       const { env, group } = await operations.updateGroup(caller, params.name, params.groupName, { ...body, ifMatch });
       return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
@@ -85,7 +85,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'deleteGroup', method: 'DELETE', path: '/envs/{name}/autoscaling/groups/{groupName}',
     access: 'tenant', summary: 'Delete an autoscaling group; its members keep their size',
-    params: GroupPath, answers: { 200: GroupDeletion }, refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    params: GroupPath, answers: { 200: GroupDeletion }, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       await operations.deleteGroup(caller, params.name, params.groupName);
       return ok({ name: params.groupName, status: 'deleted' });

@@ -39,13 +39,13 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'replaceEnv', method: 'PUT', path: '/envs/{name}',
     access: 'tenant', summary: 'Replace what an env says of itself',
-    params: EnvPath, body: ReplaceEnvBody, answers: { 200: EnvEnvelope }, versioned: true, refusals: ['ENV_NOT_FOUND', ...CHANGES],
+    params: EnvPath, body: ReplaceEnvBody, answers: { 200: EnvEnvelope }, versioned: true, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', ...CHANGES],
     handle: async ({ caller, params, body, ifMatch }) => shown(await operations.replaceEnv(caller, params.name, { ...body, ...split(body.overrides), ifMatch })),
   }),
   route({
     operationId: 'patchEnv', method: 'PATCH', path: '/envs/{name}',
     access: 'tenant', summary: 'Merge a patch into an env',
-    params: EnvPath, body: PatchEnvBody, answers: { 200: EnvEnvelope }, versioned: true, refusals: ['ENV_NOT_FOUND', ...CHANGES],
+    params: EnvPath, body: PatchEnvBody, answers: { 200: EnvEnvelope }, versioned: true, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', ...CHANGES],
     handle: async ({ caller, params, body: { overrides, ...rest }, ifMatch }) => {
       const { imagePullSecret, ...patch } = overrides ?? {};
       const registries = imagePullSecret === undefined && overrides !== null ? undefined : imagePullSecret?.registries ?? [];
@@ -56,7 +56,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'deleteEnv', method: 'DELETE', path: '/envs/{name}',
     access: 'tenant', summary: 'Delete an env with its members',
-    params: EnvPath, query: DeleteEnvQuery, answers: { 200: EnvDeletion }, refusals: ['ENV_NOT_FOUND', 'ENV_HAS_RUNNING_SANDBOXES', 'UNAVAILABLE'],
+    params: EnvPath, query: DeleteEnvQuery, answers: { 200: EnvDeletion }, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_HAS_RUNNING_SANDBOXES', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) => {
       const { record } = await operations.deleteEnv(caller, params.name, { force: query.force });
       return ok({ name: record.name, namespace: record.owner.namespace, status: 'Deleting' });
@@ -65,7 +65,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'syncEnv', method: 'POST', path: '/envs/{name}/sync-template',
     access: 'tenant', summary: 'Render every member anew from the template',
-    params: EnvPath, answers: { 200: NarrowEnvEnvelope }, refusals: ['ENV_NOT_FOUND', 'CONFLICT', 'ENV_SYNC_PARTIAL', 'UNAVAILABLE'],
+    params: EnvPath, answers: { 200: NarrowEnvEnvelope }, refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'CONFLICT', 'ENV_SYNC_PARTIAL', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok({ env: presentNarrowEnv(await operations.syncEnv(caller, params.name)) }),
   }),
 ];

@@ -42,13 +42,13 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     operationId: 'updatePool', method: 'PUT', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Change a pool; what is not named stays',
     params: PoolPath, body: UpdatePoolBody, answers: { 200: PoolEnvelope }, versioned: true,
-    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body, ifMatch }) => shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolWishesOf(body) })),
   }),
   route({
     operationId: 'deletePool', method: 'DELETE', path: '/sandboxpools/{name}',
     access: 'tenant', summary: 'Delete a pool; running sandboxes stay unless forced',
-    params: PoolPath, query: DeletePoolQuery, answers: { 200: PoolDeletion }, refusals: ['POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    params: PoolPath, query: DeletePoolQuery, answers: { 200: PoolDeletion }, refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
     handle: async ({ caller, params, query }) =>
       ok(presentPoolDeletion(await operations.deletePool(caller, params.name, { force: query.force }))),
   }),
@@ -57,14 +57,14 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     access: 'tenant', summary: 'Render a pool anew from its template',
     deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxpools/{name}' },
     params: PoolPath, answers: { 200: PoolEnvelope },
-    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),
   }),
   route({
     operationId: 'previewPoolSync', method: 'POST', path: '/sandboxpools/{name}/sync-template/preview',
     access: 'tenant', summary: 'Show what sync-template would apply',
     params: PoolPath, answers: { 200: PoolSyncPreview }, idempotencyKey: 'ignored', // it writes nothing: to repeat it costs less than to keep it
-    refusals: ['POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'RATE_LIMITED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'FEATURE_DISABLED', 'RATE_LIMITED', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => ok(await previews.show(caller, () => operations.previewPoolSync(caller, params.name))),
   }),
 ];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ACCESSES } from '../../model/tenant.ts';
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
@@ -58,3 +59,6 @@ export const textMap = (longestValue: number) =>
   z.record(z.string().min(1).max(317), text(longestValue))
     .refine((map) => Object.keys(map).length <= 64, 'must have at most 64 entries')
     .meta({ maxProperties: 64 });
+
+export const access = z.enum(ACCESSES)
+  .describe('`team`: every user of the owner\'s team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner\'s alone. The default is `user`.');

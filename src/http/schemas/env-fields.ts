@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ENV_MODES, MOST_GROUPS, MOST_MEMBERS } from '../../model/env.ts';
 import { cpuAmount, memoryAmount } from '../../model/template.ts';
 import { AutoscalingGroupFields } from './autoscaling.ts';
-import { MAX_REFERENCE, maybe, name, text } from './common.ts';
+import { MAX_REFERENCE, access, maybe, name, text } from './common.ts';
 import { ImagePullSecret, PublicOverrides } from './pool-source.ts';
 import { Annotations, DATA, Labels, replicas, UpdateStrategyFields } from './pools.ts';
 
@@ -46,6 +46,7 @@ export const MemberConfigFields = {
 
 /** The spec of the custom resource. */
 export const EnvSpecFields = {
+  access: maybe(access),
   templateRef: TemplateRefFields,
   mode: Mode.default('WarmPool'),
   labels: Labels.default({}).describe(DATA),

@@ -7,7 +7,7 @@ import { IMAGE_POLICIES } from '../../model/pool-source.ts';
 import { POOL_SIZINGS, startupTimeout, timeout } from '../../model/template.ts';
 import type { PathParams } from '../route.ts';
 import { AutoscalingGroupShape } from './autoscaling.ts';
-import { flag, limit, maybe, name, offset, pageOf, text, timestamp } from './common.ts';
+import { access, flag, limit, maybe, name, offset, pageOf, text, timestamp } from './common.ts';
 import { EnvDocs, GivenOverrides, MemberConfigFields, Mode, PartialUpdateStrategy, RecordedOverrides, TemplateRefFields } from './env-fields.ts';
 import { ImagePullSecret, PublicOverrides } from './pool-source.ts';
 import { Annotations, DATA, Labels, PoolShape, replicas } from './pools.ts';
@@ -25,6 +25,7 @@ export const GroupPath: PathParams<{ name: string; groupName: string }> = {
 };
 
 const shell = {
+  access: maybe(access),
   templateRef: TemplateRefFields,
   overrides: GivenOverrides.default({}).describe('What differs from the template.'),
   labels: Labels.default({}).describe(DATA),
@@ -46,7 +47,7 @@ const patchOverrides = z.object({
 const patchTexts = (longest: number) => z.record(z.string().min(1).max(317), text(longest).nullable());
 
 export const PatchEnvBody = z.object({
-  overrides: orNull(patchOverrides), labels: orNull(patchTexts(1_024)), annotations: orNull(patchTexts(4_096)), envDocs: orNull(EnvDocs),
+  overrides: orNull(patchOverrides), labels: orNull(patchTexts(1_024)), annotations: orNull(patchTexts(4_096)), envDocs: orNull(EnvDocs), access: orNull(access),
 });
 
 export const EnvListQuery = z.object({ all: maybe(flag).describe('Of every tenant. Admins alone.'), limit, offset });
@@ -60,6 +61,7 @@ export type MemberBody = z.infer<typeof UpdateMemberBody>;
 const Member = z.object({ name: z.string(), config: z.object(MemberConfigFields) });
 
 const EnvSpec = z.object({
+  access: maybe(access).describe('Left out where it is `user`.'),
   templateRef: TemplateRefFields, mode: Mode,
   defaults: z.object({ instanceType: maybe(z.string()), multiplier: maybe(z.number()) }).describe('The template\'s: the size of members that name none.'),
   clusters: z.array(z.object({ clusterID: z.string(), members: z.array(Member) })),
@@ -109,7 +111,7 @@ const NarrowEnv = z.object({
 }).meta({ id: 'NarrowEnv', description: 'An env in an older, narrower shape.' });
 
 export const EnvEditable = z.object({
-  name: z.string(), templateRef: TemplateRefFields, mode: Mode, overrides: RecordedOverrides, labels: z.record(z.string(), z.string()), annotations: z.record(z.string(), z.string()),
+  name: z.string(), access: maybe(access), templateRef: TemplateRefFields, mode: Mode, overrides: RecordedOverrides, labels: z.record(z.string(), z.string()), annotations: z.record(z.string(), z.string()),
 }).meta({ id: 'EnvEditable', description: 'What PUT takes: to be changed and given back.' });
 
 export const EnvEnvelope = z.object({ env: EnvShape, editable: EnvEditable }).meta({ id: 'EnvEnvelope' });

@@ -5,7 +5,7 @@ import { POOL_PHASES } from '../../model/pool.ts';
 import { POOL_CONDITIONS } from '../../model/pool-condition.ts';
 import { poolNotFound } from '../../model/refusals.ts';
 import type { PathParams } from '../route.ts';
-import { flag, limit, maybe, name, offset, pageOf, textMap, timestamp } from './common.ts';
+import { access, flag, limit, maybe, name, offset, pageOf, textMap, timestamp } from './common.ts';
 import { PoolSourceFields, RecordedPoolFields } from './pool-source.ts';
 
 export const PoolPath: PathParams<{ name: string }> = {
@@ -31,6 +31,7 @@ export const DATA = 'At most 64. Data, never interpreted.';
 
 const wishes = {
   ...PoolSourceFields,
+  access: maybe(access),
   replicas: maybe(replicas).describe('See [what replicas counts](decisions/0003-what-replicas-counts.md). Of a new pool 1, or what the bounds have nearest to it.'),
   minReplicas: PoolScaleFields.minReplicas.describe('Bounds of `replicas`.'),
   maxReplicas: PoolScaleFields.maxReplicas.describe('Bounds of `replicas`.'),
@@ -78,6 +79,7 @@ export const PoolShape = z.object({
   annotations: z.record(z.string(), z.string()).describe('`sandpool.dev/template-name` is the template\'s name.'),
   spec: z.object({
     replicas: z.int().describe('How many there should be.'), minReplicas: maybe(z.int()), maxReplicas: maybe(z.int()),
+    access: maybe(access).describe('Left out where it is `user`.'),
     updateStrategy: maybe(z.object(UpdateStrategyFields)).describe('Left out where it is the default: `autoUpdate`, and 25%.'),
     ...shownSource,
   }).describe('What its owner asked for, as it was asked.'),

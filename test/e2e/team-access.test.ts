@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import type { HttpClient } from '../support/http-client.ts';
+import { aTenant, claim, clear, stocked } from '../support/on-a-daemon.ts';
+
+type Names = { readonly items: readonly { readonly name: string }[]; readonly total: number };
+
+describe('a pool for a team', () => {
+  let daemon: DaemonUnderTest;
+  let admin: HttpClient;
+  let teacher: HttpClient;
+  let student: HttpClient;
+  let stranger: HttpClient;
+
+  before(async function () {
+    this.timeout(40_000);
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+    admin = daemon.client(daemon.adminKey);
+    teacher = await aTenant(daemon, 'school', 'teacher');
+    student = await aTenant(daemon, 'school', 'student');
+    stranger = await aTenant(daemon, 'other', 'student');
+    await admin.put('/admin/quotas/school/student', { sandboxes: 1 });
+    const shared = { name: 'class', templateName: 'default', replicas: 3, access: 'team' };
+    expect((await teacher.post('/sandboxpools', shared)).status).to.equal(201);
+    await teacher.post('/sandboxpools', { name: 'own', templateName: 'default', replicas: 0 });
+    await stocked(teacher, 3, 'class');
+  });
+
+  after(async function () {
+    this.timeout(40_000);
+    await daemon.dispose();
+  });
+
+  afterEach(async () => {
+    await clear(student);
+    await clear(teacher);
+    await stocked(teacher, 3, 'class');
+  });
+
+  const poolsOf = async (client: HttpClient): Promise<readonly string[]> =>
+    (JSON.parse((await client.get('/sandboxpools')).text) as Names).items.map(({ name }) => name);
+
+  it('gives every user of the team sandboxes of their own', async () => {
+    const id = await claim(student, 'class');
+    const { json } = await student.get(`/sandboxes/${id}`);
+    expect(json.sandbox?.['user']).to.equal('student');
+    expect((await teacher.get(`/sandboxes/${id}`)).status).to.equal(404);
+    const page = JSON.parse((await teacher.get('/sandboxes')).text) as Names;
+    expect(page.total).to.equal(0);
+  });
+
+  it('counts a sandbox on the quota of the user who claims it', async () => {
+    await claim(student, 'class');
+    const refused = await student.post('/sandboxes', { poolName: 'class' });
+    expect([refused.status, refused.json.errorCode]).to.deep.equal([429, 'QUOTA_EXCEEDED']);
+    await claim(teacher, 'class');
+  });
+
+  it('gives the quota back when the sandbox ends', async () => {
+    const id = await claim(student, 'class');
+    await student.delete(`/sandboxes/${id}`);
+    await within(10_000, 'another one', async () =>
+      (await student.post('/sandboxes', { poolName: 'class' })).status === 201 || undefined);
+  });
+
+  it('shows the team what is shared, and nothing else', async () => {
+    expect(await poolsOf(student)).to.deep.equal(['class']);
+    expect([...await poolsOf(teacher)].sort()).to.deep.equal(['class', 'own']);
+    expect((await student.get('/sandboxpools/own')).status).to.equal(404);
+    expect((await student.post('/sandboxes', { poolName: 'own' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+  });
+
+  it('shows another team nothing', async () => {
+    expect(await poolsOf(stranger)).to.deep.equal([]);
+    expect((await stranger.get('/sandboxpools/class')).status).to.equal(404);
+    expect((await stranger.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+  });
+
+  it('is changed by its owner alone', async () => {
+    const change = { labels: { a: 'b' } };
+    for (const refused of [await student.put('/sandboxpools/class', change), await student.delete('/sandboxpools/class')]) {
+      expect([refused.status, refused.json.errorCode]).to.deep.equal([403, 'FORBIDDEN']);
+      expect(refused.text).to.contain('only its owner and admins change it');
+    }
+    expect((await teacher.put('/sandboxpools/class', change)).json.template?.['spec']).to.include({ access: 'team' });
+  });
+
+  it('is the owner\'s alone again once that is said, and claimed sandboxes stay', async () => {
+    const id = await claim(student, 'class');
+    expect((await teacher.put('/sandboxpools/class', { access: 'user' })).json.template?.['spec']).not.to.have.property('access');
+    expect(await poolsOf(student)).to.deep.equal([]);
+    expect((await student.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+    expect((await student.get(`/sandboxes/${id}`)).status).to.equal(200);
+    await teacher.put('/sandboxpools/class', { access: 'team' });
+    expect(await poolsOf(student)).to.deep.equal(['class']);
+  });
+
+  it('may be a member of an env that is shared', async () => {
+    const env = { name: 'course', templateRef: { name: 'default' }, access: 'team' };
+    expect((await teacher.post('/envs', env)).status).to.equal(201);
+    expect((await teacher.post('/envs/course/sandboxpools', { name: 'seat', replicas: 1 })).status).to.equal(201);
+    await stocked(student, 1, 'seat');
+    await claim(student, 'seat');
+    const page = JSON.parse((await student.get('/envs')).text) as Names;
+    expect(page.items.map(({ name }) => name)).to.deep.equal(['course']);
+    expect((await student.put('/envs/course', { templateRef: { name: 'default' } })).json.errorCode).to.equal('FORBIDDEN');
+    await teacher.put('/envs/course', { templateRef: { name: 'default' } });
+    await within(10_000, 'the member is not shared any more', async () =>
+      (await student.get('/sandboxpools/seat')).status === 404 || undefined);
+    expect((await student.get('/envs/course')).status).to.equal(404);
+    expect((await teacher.delete('/envs/course?force=true')).status).to.equal(200);
+  });
+});
