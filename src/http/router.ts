@@ -85,6 +85,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   if (turn) await turn;
   const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
+  if (row.body) warnOfUnknown(row, context, value);
   context.state.asked = body;
   const request: Request = {
     caller, params, query, body, mark: undefined, opening: undefined, seed: undefined, step: context.state.step,
@@ -185,18 +186,17 @@ const carryOut = (row: ServedRoute, { gate }: RouterDeps, request: Request): Pro
 
 const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
 
-const withoutBase = (path: string): string => {
-  const base = BASES.find((each) => each !== '' && path.startsWith(`${each}/`)) ?? '';
-  return path.slice(base.length);
-};
+const withoutBase = (path: string): string => path.slice(askedBase(path).length);
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
-const bodyOf = async ({ method, warningsOf }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> => {
-  const body = await readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
-  const warnings = warningsOf?.(body.value) ?? [];
+const bodyOf = ({ method }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> =>
+  readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
+
+/** Once the body is found good: what refuses a field names it already. */
+const warnOfUnknown = ({ warningsOf }: ServedRoute, context: Context, value: unknown): void => {
+  const warnings = warningsOf?.(value) ?? [];
   if (warnings.length > 0) context.append('Warning', [...warnings]);
-  return body;
 };
 
 /** At once where the key is known here. */
@@ -222,7 +222,7 @@ const paramsOf = (params: NonNullable<Route['params']>, given: Record<string, st
 };
 
 const announceDeprecation = ({ since, successor }: Deprecation, context: Context & { params: Record<string, string> }, sunset: string | undefined): void => {
-  const link = successor.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(context.params[name] ?? ''));
+  const link = askedBase(context.path) + successor.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(context.params[name] ?? ''));
   context.set('Deprecation', `@${since}`);
   context.set('Link', `<${link}>; rel="successor-version"`);
   if (sunset !== undefined) context.set('Sunset', sunset);
@@ -239,8 +239,10 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
   },
 });
 /** As the client sees this daemon, and under `/v1` where it asked there. */
-const baseOf = ({ req, path }: Context, clients: Clients): string =>
-  clients.base(req) + (BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '');
+const baseOf = ({ req, path }: Context, clients: Clients): string => clients.base(req) + askedBase(path);
+
+/** `/v1` where the client asked there, else nothing. */
+const askedBase = (path: string): string => BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
 
 const roomOf = ({ res }: Context, answers: AnswerBudget, caller: Caller | undefined): (() => AnswerRoom) => {
   let room: AnswerRoom | undefined;

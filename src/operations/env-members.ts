@@ -4,7 +4,7 @@ import { MOST_GROUPS, MOST_MEMBERS, wordRevisionOf, type EnvMember, type EnvReco
 import { memberSourceOf } from '../model/env-rendering.ts';
 import { requireMatch } from '../model/if-match.ts';
 import {
-  clusterNotFound, envBeingDeleted, groupNotFound, idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolBeingDeleted, poolNotFound, tooManyGroups, tooManyMembers, unavailable,
+  clusterNotFound, envBeingDeleted, idempotencyKeyReused, invalidArgument, poolAlreadyExists, poolBeingDeleted, poolNotFound, tooManyGroups, tooManyMembers, unavailable,
 } from '../model/refusals.ts';
 import { sameTenant } from '../model/tenant.ts';
 import { envFieldOf, type EnvsDeps } from './envs.ts';
@@ -12,7 +12,7 @@ import { changeEnv, endingMember, findEnv, findUsableEnv, memberIn, withMember }
 import { poolViewOf } from './find-pool.ts';
 import { makePool, type MakePoolDeps } from './make-pool.ts';
 import { memberDraft, memberPool, settledPool, withoutMember, type SettleDeps } from './member-pool.ts';
-import type { AddMemberRequest, Operations } from './operations.ts';
+import type { Operations } from './operations.ts';
 import { renderSource } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
 import { viewOfPool } from './start-hindrance.ts';
@@ -36,7 +36,7 @@ export const addMember = (deps: EnvMembersDeps): Operations['addMember'] => asyn
   if (env.deleting !== false) throw envBeingDeleted();
   if (request.clusterId !== undefined && request.clusterId !== deps.clusterId) throw clusterNotFound();
   const { replicas } = scaleOf({ ...request.config, ...(request.replicas === undefined ? {} : { replicas: request.replicas }) });
-  requireGroup(env, request);
+  requireGroup(env, request.config);
   const rendered = await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(env, request.config), env.owner.namespace);
   const { name = generatedName(env, deps.newUid()) } = request;
   await deps.supervisor.pools.lookUp(env.owner.namespace, name);
@@ -81,7 +81,7 @@ export const updateMember = (deps: EnvMembersDeps): Operations['updateMember'] =
   if (standing.deleting !== false) throw poolBeingDeleted();
   const config = { ...standing.config, ...change };
   scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
-  if (change.scalingGroup !== undefined && !before.groups.some((group) => group.name === change.scalingGroup)) throw groupNotFound();
+  requireGroup(before, change);
   await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(before, config), before.owner.namespace);
   const env = await changeEnv(deps.envs, before, (current) => {
     requireMatch(ifMatch, wordRevisionOf(current));
@@ -119,7 +119,7 @@ const withAdded = (env: EnvRecord, member: EnvMember): EnvRecord => {
   };
 };
 
-const requireGroup = (env: EnvRecord, { config: { scalingGroup } }: AddMemberRequest): void => {
+const requireGroup = (env: EnvRecord, { scalingGroup }: { readonly scalingGroup?: string | undefined }): void => {
   if (scalingGroup !== undefined && !env.groups.some(({ name }) => name === scalingGroup)) {
     throw invalidArgument('scalingGroup', 'must be a group of the env; left out, the member gets one of its own', env.groups.map(({ name }) => name));
   }

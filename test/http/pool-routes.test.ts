@@ -122,6 +122,12 @@ describe('pools over HTTP', () => {
       for (const field of ['colour', 'overrides.speed', 'overrides.volumes[0].mode']) expect(answer.headers['warning']).to.contain(`unknown field ${field}"`);
       expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'x', volumes: [{ claimName: 'c', mountPath: '/c' }] } });
     });
+
+    it('names no unknown field in a Warning where the body is refused', async () => {
+      const answer = await create({ colour: 'red', template: { containers: [], privileged: true } });
+
+      expect([answer.status, answer.headers['warning']]).to.deep.equal([400, undefined]);
+    });
   });
 
   describe('GET /sandboxpools and /sandboxpools/{name}', () => {

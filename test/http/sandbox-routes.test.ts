@@ -194,6 +194,8 @@ describe('sandboxes over HTTP', () => {
       expect(ready.status).to.equal(200);
       expect(JSON.parse(ready.text)).to.deep.equal({ sandboxId: id, ready: true, endpoints: { web: { ready: true, message: 'its probe passes' } } });
       expect(ready.headers).to.include({ deprecation: '@1767225600', link: `</sandboxes/${id}>; rel="successor-version"` });
+      const asked = await server.tenant.get(`/v1/sandboxes/${id}/is_ready`);
+      expect(asked.headers['link'], 'under /v1').to.equal(`</v1/sandboxes/${id}>; rel="successor-version"`);
       server.operations.unready.set('web', 'GET / answered 503');
       const unready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
       expect(unready.status).to.equal(503);

@@ -220,6 +220,19 @@ describe('members of an env', () => {
     expect((await refusedWith(world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'c' } } })))[0]).to.equal('PRECONDITION_FAILED');
   });
 
+  it('that name a group that the env lacks are refused alike when added and when changed', async () => {
+    const world = await anEnvWorld();
+    await world.made();
+    await add(world, 'a');
+    const config = { scalingGroup: 'nobody' };
+
+    const added = await rejection(add(world, 'b', { config }));
+    const changed = await rejection(world.updateMember(alice, 'e', 'a', { config }));
+
+    expect(added).to.include({ code: 'INVALID_ARGUMENT' });
+    expect([Reflect.get(changed, 'code'), changed.message]).to.deep.equal(['INVALID_ARGUMENT', added.message]);
+  });
+
   it('go with their pool, and their group where nobody else is in it', async () => {
     const world = await anEnvWorld();
     await world.made();

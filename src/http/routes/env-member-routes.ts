@@ -33,7 +33,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'updateMember', method: 'PUT', path: '/envs/{name}/sandboxpools/{pool}',
     access: 'tenant', summary: 'Change a member; what is not named stays',
     params: MemberPath, body: UpdateMemberBody, answers: { 200: MemberEnvelope }, versioned: true,
-    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED', 'QUOTA_EXCEEDED', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
       const view = await operations.updateMember(caller, params.name, params.pool, { ...(replicas === undefined ? {} : { replicas }), config, ifMatch });
       return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
