@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { cliHere, onACliDaemon } from './cli-support.ts';
@@ -43,6 +43,30 @@ describe('sandpool keys', () => {
     expect(JSON.parse(end.stdout)).to.include({ team: 'blue', user: 'ada', role: 'user' });
     expect(end.stderr).to.equal('');
     expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include('both --team and --user');
+  });
+
+  it('create makes a key for each user of a file, and may be repeated with more', async () => {
+    const [users, folder] = [join(daemon().dataDir, 'users.txt'), join(daemon().dataDir, 'class')];
+    const create = (): ReturnType<typeof sandpool> =>
+      sandpool('keys', 'create', '--admin', '--team', 'blue', '--users', users, '--to', folder);
+    writeFileSync(users, '# first row\nada\n\nbob\n');
+    expect((await create()).stdout).to.equal('ada.key\nbob.key\n');
+    const key = join(folder, 'ada.key');
+    expect(statSync(key).mode & 0o777).to.equal(0o600);
+    const before = readFileSync(key, 'utf8');
+    writeFileSync(users, 'ada\neve\n');
+    expect((await create()).stdout).to.equal('ada.key is there already\neve.key\n');
+    expect(readFileSync(key, 'utf8')).to.equal(before);
+    expect((await sandpool('keys', 'list', '--key-file', key, '-o', 'json')).stdout).to.include('"user": "ada"');
+  });
+
+  it('create makes no key of a file that names somebody who can be no user', async () => {
+    const users = join(daemon().dataDir, 'users.txt');
+    writeFileSync(users, 'ada\nAda Lovelace\n');
+    const end = await sandpool('keys', 'create', '--admin', '--team', 'blue', '--users', users, '--to', daemon().dataDir);
+    expect([end.code, end.stdout]).to.deep.equal([1, '']);
+    expect(end.stderr).to.include('line 2: "Ada Lovelace" can be no user');
+    expect((await sandpool('keys', 'create', '--admin', '--users', users)).stderr).to.include('--users needs --team');
   });
 
   it('promote says that no worker cluster can be told, and that what is not there is not', async () => {

@@ -13,6 +13,7 @@ import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { keyTable, shortTime } from '../rows.ts';
+import { issueForUsers } from './keys-of-users.ts';
 
 /** `keys list|create|delete|delete-all|promote|mint`. */
 export const keysGroup = ({ action, serviceAction }: Actions): Command => group('keys', 'Lists, makes and revokes API keys', [
@@ -39,21 +40,29 @@ interface CreateOptions extends OutputOptions {
   readonly user?: string;
   readonly role?: 'user' | 'admin';
   readonly to?: string;
+  readonly users?: string;
 }
 
 const createLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
     usage: 'create [name]',
     summary: 'Makes an API key and prints it: this once, for nothing keeps it. Of another team and user for an admin, which is how tenants come to be.',
-    examples: ['sandpool keys create ci --to ci.key', 'KEY=$(sandpool keys create)', 'sandpool keys create --admin --team blue --user ada --to ada.key'],
+    examples: ['sandpool keys create ci --to ci.key', 'KEY=$(sandpool keys create)', 'sandpool keys create --admin --team blue --user ada --to ada.key', 'sandpool keys create --admin --team school --users students.txt --to keys'],
   })))
     .option('--description <text>', 'what it is for')
     .option('--expires-at <time>', 'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. Unless told 90 days from now')
     .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
+    .option('--users <file>', 'for an admin: a key for each user that the file names, one a line; --to is then a folder, for a file USER.key each. - is standard input')
     .option('--team <team>', 'for an admin: of this team')
     .option('--user <user>', 'for an admin: of this user of the team')
     .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
     .action(action(async (api, context, [name], options: CreateOptions) => {
+      const { users, ...others } = options;
+      if (users !== undefined) {
+        if (name !== undefined || options.user !== undefined || options.role !== undefined) throw new CliFailure('--users goes without a name, --user and --role');
+        await issueForUsers(api, context, { ...others, users }, writeKey);
+        return;
+      }
       const issued = await issue(api, typeof name === 'string' ? name : undefined, options);
       if (options.to !== undefined) await writeKey(options.to, issued);
       const { apiKey, ...rest } = issued;
