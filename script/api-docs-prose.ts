@@ -22,7 +22,8 @@ are also: nesting beyond 64, a key that appears twice, the keys \`__proto__\`, \
 pair, and numbers that JSON readers do not agree on (integers beyond 2^53 − 1, anything beyond 1.8e308). Unknown fields of a
 body are let pass, nothing of them is kept, and a \`Warning: 299\` header names each (16 at most). Known ones are checked: 400
 \`INVALID_ARGUMENT\` with \`detail.field\`, and with \`detail.allowed\` where there is a choice. Values out of bounds are refused,
-never moved into bounds. A query parameter is given once; unknown ones are let pass. Headers must be in within 10 s and take
+never moved into bounds. A query parameter is given once; unknown ones are let pass,
+and a \`Warning\` names them. Headers must be in within 10 s and take
 at most 16 KiB, the whole request within 30 s.
 
 **Paths** are the same with \`/v1\` before them. They are exact: no trailing slash, no other case. A whole URL in the place of the path (RFC 9112, 3.2.2)

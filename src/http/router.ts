@@ -18,7 +18,7 @@ import { readQuery } from './query.ts';
 import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
-import { unknownFieldWarnings } from './unknown-fields.ts';
+import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
 import type { KeyRates } from './key-rates.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
 import { check } from './validation.ts';
@@ -43,7 +43,7 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   for (const row of routes) {
     const warningsOf = row.body && unknownFieldWarnings(row.body);
-    const served: ServedRoute = { ...row, ...(warningsOf ? { warningsOf } : {}) };
+    const served: ServedRoute = { ...row, queryWarningsOf: unknownQueryWarnings(row.query), ...(warningsOf ? { warningsOf } : {}) };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
     for (const base of BASES) {
       router.register(base + pattern, [row.method], (context: Context & { params: Record<string, string> }) => answerRow(served, deps, context));
@@ -68,8 +68,11 @@ export const methodNotAllowed = (context: Context, allowed: readonly string[]): 
   throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
 };
 
-/** A row with what it says of fields that its body does not have. */
-interface ServedRoute extends Route { readonly warningsOf?: (body: unknown) => readonly string[] }
+/** A row with what it says of fields that its body does not have, and of parameters that its query does not have. */
+interface ServedRoute extends Route {
+  readonly warningsOf?: (body: unknown) => readonly string[];
+  readonly queryWarningsOf: (query: string) => readonly string[];
+}
 
 const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
   context.state.route = row.path;
@@ -85,7 +88,7 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   if (turn) await turn;
   const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
   const body = row.body ? check(row.body, value) : undefined;
-  if (row.body) warnOfUnknown(row, context, value);
+  warnOfUnknown(row, context, value);
   context.state.asked = body;
   const request: Request = {
     caller, params, query, body, mark: undefined, opening: undefined, seed: undefined, step: context.state.step,
@@ -193,10 +196,10 @@ const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 const bodyOf = ({ method }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> =>
   readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
 
-/** Once the body is found good: what refuses a field names it already. */
-const warnOfUnknown = ({ warningsOf }: ServedRoute, context: Context, value: unknown): void => {
-  const warnings = warningsOf?.(value) ?? [];
-  if (warnings.length > 0) context.append('Warning', [...warnings]);
+/** Once query and body are found good: what refuses a field names it already. */
+const warnOfUnknown = ({ warningsOf, queryWarningsOf }: ServedRoute, context: Context, value: unknown): void => {
+  const warnings = [...queryWarningsOf(context.querystring), ...(warningsOf?.(value) ?? [])];
+  if (warnings.length > 0) context.append('Warning', warnings);
 };
 
 /** At once where the key is known here. */

@@ -16,6 +16,20 @@ export const unknownFieldWarnings = (schema: z.ZodType): ((body: unknown) => rea
   };
 };
 
+/**
+ * Names the parameters of a query string that its schema does not know, as values of the `Warning` header; 16 at most.
+ * Without a schema none is known; of a schema that is no object every one is.
+ */
+export const unknownQueryWarnings = (schema: z.ZodType = z.object({})): ((query: string) => readonly string[]) => {
+  const known = knownIn(schema);
+  if (known?.kind !== 'object') return () => [];
+  return (query) => {
+    if (query === '') return [];
+    const names = new Set([...new URLSearchParams(query).keys()].filter((name) => !known.fields.has(name)));
+    return [...names].slice(0, MOST_NAMED).map((name) => `299 - "unknown query parameter ${printable(name)}"`);
+  };
+};
+
 /** What a schema knows the fields of; undefined: of nothing. */
 type Known = { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> } | { readonly kind: 'list'; readonly items: Known };
 

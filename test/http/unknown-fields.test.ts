@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { unknownFieldWarnings } from '../../src/http/unknown-fields.ts';
+import { aServer } from './a-server.ts';
 
 describe('warnings of unknown fields', () => {
   const part = z.object({ known: z.string().optional() });
@@ -19,5 +20,24 @@ describe('warnings of unknown fields', () => {
     expect(fieldsOf({ part: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, 1])), more: 1 })).to.have.length(16);
     expect(fieldsOf({ ['ä"\\\n']: 1 })).to.deep.equal(['?\\"\\\\?']);
     expect(fieldsOf({ ['x'.repeat(100)]: 1 })[0]).to.have.length(64);
+  });
+});
+
+describe('unknown query parameters', () => {
+  it('are named in a Warning, once each, whether or not the operation has parameters', async () => {
+    const server = await aServer();
+    try {
+      const listed = await server.tenant.get('/sandboxes?limit=3&colour=red');
+      const made = await server.tenant.post('/sandboxpools?dry=1', { name: 'shells', templateName: 'default', colour: 'red' });
+      const read = await server.tenant.get('/v1/sandboxpools/shells?a=1&a=2');
+      const plain = await server.tenant.get('/sandboxes?limit=3');
+
+      expect([listed.status, listed.headers['warning']]).to.deep.equal([200, '299 - "unknown query parameter colour"']);
+      expect([made.status, made.headers['warning']]).to.deep.equal([201, '299 - "unknown query parameter dry", 299 - "unknown field colour"']);
+      expect([read.status, read.headers['warning']]).to.deep.equal([200, '299 - "unknown query parameter a"']);
+      expect(plain.headers).not.to.have.property('warning');
+    } finally {
+      await server.stop();
+    }
   });
 });

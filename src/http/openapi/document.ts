@@ -83,7 +83,7 @@ const HEADERS: Readonly<Record<string, Json>> = {
   'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: { type: 'integer', minimum: 1 } },
   'WWW-Authenticate': { description: 'The scheme and the header of the key.', required: true, schema: text },
   'Idempotency-Replayed': { description: 'The answer is that of an earlier request with this `Idempotency-Key`.', schema: { const: 'true' } },
-  Warning: { description: 'One for each unknown field of the body, 16 at most; and one where the API key ends within 14 days.', schema: text },
+  Warning: { description: 'One for each unknown field of the body and parameter of the query, 16 of each at most; and one where the API key ends within 14 days.', schema: text },
   Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', required: true, schema: { type: 'string', pattern: '^@\\d+$' } },
   Sunset: { description: 'When the operation is to go (RFC 8594); absent while that is not settled.', schema: text },
   ETag: { description: 'The revision and a hash of the view.', required: true, schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' } },
