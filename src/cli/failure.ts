@@ -44,7 +44,7 @@ const apiHints = (error: ApiError): readonly string[] => {
   const pools = namesOf(detail?.['pools']);
   if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
   hints.push(...failuresOf(detail?.['failed']));
-  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} MEMBER`);
+  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} ${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`);
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
   if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['problem'] === 'string') {

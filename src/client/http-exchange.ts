@@ -102,6 +102,7 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   if (!(error instanceof Error)) return new Error(String(error));
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   if (code === undefined || error instanceof ConnectionFailed) return error;
+  if (code.startsWith('ERR_HTTP_INVALID') || code === 'ERR_INVALID_CHAR') return new Error(`there is no API key that can be sent: ${error.message}`);
   return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, { cause: error });
 };
 

@@ -43,7 +43,7 @@ const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
     if (unsafe) throw invalidArgument(fieldOf(unsafe.path), unsafe.problem);
   }
   const [first] = unknown;
-  if (first && issues[0]?.code === 'unrecognized_keys') throw invalidArgument(fieldOf(first), 'is not known here');
+  if (first && issues[0]?.code === 'unrecognized_keys') throw invalidArgument(fieldOf(first), `unknown field ${fieldOf(first.slice(first[0] === 'crdJson' ? 1 : 0))}`);
 };
 
 const asKey = (part: PropertyKey): string | number => (typeof part === 'symbol' ? String(part) : part);

@@ -65,12 +65,15 @@ export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refu
     },
   });
 
+export const apiKeyAlreadyExists = (): Refusal =>
+  new Refusal('ALREADY_EXISTS', 'API key already exists', { detail: { hint: 'names are unique in a team; choose another' } });
+
 export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
 export const poolAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'pool already exists');
 
 /** It is a member's: what it is, its env says. */
-export const poolOfEnv = (env: string): Refusal =>
-  new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, { detail: { env } });
+export const poolOfEnv = (env: string, member: string): Refusal =>
+  new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, { detail: { env, member } });
 
 export const envNotFound = (): Refusal => new Refusal('ENV_NOT_FOUND', 'env not found');
 export const envAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'env already exists');

@@ -5,7 +5,7 @@ import { RecordExists } from '../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { REQUEST_KEPT_MS } from '../model/request-mark.ts';
-import { adminRequired, idempotencyKeyReused, invalidApiKey, invalidArgument, Refusal } from '../model/refusals.ts';
+import { adminRequired, idempotencyKeyReused, invalidApiKey, invalidArgument, apiKeyAlreadyExists } from '../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../model/tenant.ts';
 import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
 import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './operations.ts';
@@ -65,7 +65,7 @@ const issue = async (deps: CreateApiKeyDeps, { caller, tenant, role, request }: 
       return { record, apiKey: minted.apiKey };
     } catch (error) {
       if (!(error instanceof RecordExists)) throw error;
-      if (request.name !== undefined) throw new Refusal('ALREADY_EXISTS', 'API key already exists');
+      if (request.name !== undefined) throw apiKeyAlreadyExists();
       if (attempt === NAME_ATTEMPTS) throw error;
     }
   }

@@ -16,7 +16,7 @@ export interface SyncPoolDeps extends PoolRenderingDeps { readonly supervisor: S
 export const syncPool = (deps: SyncPoolDeps): Operations['syncPool'] => async (caller, name) => {
   const { supervisor } = deps;
   const { record: before } = await findPool(supervisor, caller, name);
-  if (before.env) throw poolOfEnv(before.env.name);
+  if (before.env) throw poolOfEnv(before.env.name, before.name);
   await freshenTemplate(deps, before);
   const record = await supervisor.pools.change(before.uid, (current) => syncedPool(deps, current)).catch((error: unknown) => { throw asUnavailable(error); });
   if (!record) throw poolNotFound();

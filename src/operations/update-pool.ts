@@ -77,7 +77,7 @@ const requireOwnersWord = async ({ envs }: Pick<UpdatePoolDeps, 'envs'>, { env: 
   const env = envs.get(of.uid);
   const member = env?.members.find((each) => each.name === name);
   const sized = env?.groups.some((group) => group.name === member?.config.scalingGroup && group.enabled);
-  if (Object.keys(others).length > 0 || (replicas !== undefined && sized === true)) throw poolOfEnv(of.name);
+  if (Object.keys(others).length > 0 || (replicas !== undefined && sized === true)) throw poolOfEnv(of.name, name);
   if (replicas !== undefined && member) scaleOf({ ...member.config, replicas });
 };
 

@@ -170,8 +170,8 @@ describe('sandpool envs', () => {
       expect((await sandpool('envs', 'members', 'update', 'web', 'small')).stderr).to.include('there is nothing to change');
       expect((await sandpool('envs', 'members', 'update', 'web', 'none', '--replicas', '1')).stderr).to.include('sandpool envs members list ENV');
       expect((await sandpool('envs', 'members', 'add', 'web', '--priority', '1001')).code).to.equal(2);
-      Object.assign(daemon.operations, { updatePool: async () => { throw poolOfEnv('web'); } });
-      expect((await sandpool('pools', 'update', 'small', '--replicas', '1')).stderr).to.include('sandpool envs members update web MEMBER');
+      Object.assign(daemon.operations, { updatePool: async () => { throw poolOfEnv('web', 'small'); } });
+      expect((await sandpool('pools', 'update', 'small', '--replicas', '1')).stderr).to.include('sandpool envs members update web small');
     });
   });
 

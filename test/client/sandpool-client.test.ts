@@ -114,6 +114,13 @@ describe('the client', () => {
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'ECONNREFUSED']);
   });
 
+  it('says that there is no key, and not that there is no connection', async () => {
+    const keyless = new SandpoolClient({ server: server.url, apiKey: 'a\nb' });
+    const error = await rejection(keyless.getSandbox('s'));
+    keyless.close();
+    expect(error.message).to.match(/^there is no API key that can be sent: /);
+  });
+
   it('follows no redirect, so that the key goes nowhere else', async () => {
     server.answer = () => ({ status: 302, headers: { location: 'http://127.0.0.1:1/' }, body: {} });
     expect((await rejection(client.getSandbox('s')) as ApiError).status).to.equal(302);

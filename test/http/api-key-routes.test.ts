@@ -101,7 +101,9 @@ describe('API keys over HTTP', () => {
       await server.tenant.post('/api-keys', { name: 'ci' });
       const answer = await server.colleague.post('/api-keys', { name: 'ci' });
       expect(answer.status).to.equal(409);
-      expect(answer.json).to.deep.equal({ error: 'API key already exists', errorCode: 'ALREADY_EXISTS' });
+      expect(answer.json).to.deep.equal({
+        error: 'API key already exists', errorCode: 'ALREADY_EXISTS', detail: { hint: 'names are unique in a team; choose another' },
+      });
       expect((await server.stranger.post('/api-keys', { name: 'ci' })).status).to.equal(201);
     });
 

@@ -55,7 +55,7 @@ describe('templates over HTTP', () => {
       ['a missing field', 'crdJson.spec', { crdJson: JSON.stringify({ ...document(), spec: undefined }) }, 'is required'],
       ['another kind', 'crdJson.kind', { crdJson: JSON.stringify({ ...document(), kind: 'Pod' }) }, 'must be one of SandboxTemplate'],
       ['a name that is no label', 'crdJson.metadata.name', { crdJson: JSON.stringify(document({}, 'Small')) }, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens'],
-      ['an unknown field', 'crdJson.spec.containers[0].imagePullPolicy', { crdJson: JSON.stringify(container({ imagePullPolicy: 'Always' })) }, 'is not known here'],
+      ['an unknown field', 'crdJson.spec.containers[0].imagePullPolicy', { crdJson: JSON.stringify(container({ imagePullPolicy: 'Always' })) }, 'unknown field spec.containers[0].imagePullPolicy'],
       ['a path that climbs', 'crdJson.spec.containers[0].workingDir', { crdJson: JSON.stringify(container({ workingDir: '/home/../etc' })) }, 'must be an absolute path without ..'],
       ['what the driver can not run', 'crdJson.spec.containers[0].image', { crdJson: JSON.stringify(container({ image: 'wrong' })) }, 'this daemon can\'t run it: there is no image "wrong"'],
       ['a privileged container', 'crdJson.spec.containers[0].securityContext.privileged',

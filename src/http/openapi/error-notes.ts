@@ -83,10 +83,13 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     detail: z.object({ pools: z.array(z.object({ name: z.string(), namespace: z.string() })) }),
     example: said(templateInUse([{ name: 'default', namespace: 'default' }])),
   },
-  ALREADY_EXISTS: { when: 'A pool, a key or a template of that name exists.', example: said(poolAlreadyExists()) },
+  ALREADY_EXISTS: {
+    when: 'A pool, a key or a template of that name exists.', example: said(poolAlreadyExists()),
+    detail: z.object({ hint: z.string() }).optional(),
+  },
   CONFLICT: {
     when: 'The pool, or the env, is being deleted; the pool is a member of an env (`detail.env`), where it is to be changed; or there are as many keys, envs, members, groups, or users with limits of their own, as there may be.',
-    detail: z.object({ env: z.string() }).optional(),
+    detail: z.object({ env: z.string(), member: z.string() }).optional(),
     example: said(poolBeingDeleted()),
   },
   ALREADY_GLOBAL: { when: 'The key counts on all worker clusters already.', example: said(apiKeyAlreadyGlobal()) },

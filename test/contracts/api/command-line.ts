@@ -69,7 +69,7 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
       await sandpool('envs', 'groups', 'set', env, small, '--mode', 'Moderate', '--enabled', 'off');
       await sandpool('envs', 'status', env, '--watch', ...timeout);
       expect(await sandpool('envs', 'explain', env)).to.include(`env ${env} should have 3 instances`).and.include(`group ${small} is off`);
-      expect((await ran(key, ['pools', 'update', small, '--memory', '80Mi'])).stderr).to.include(`sandpool envs members update ${env} MEMBER`);
+      expect((await ran(key, ['pools', 'update', small, '--memory', '80Mi'])).stderr).to.include(`sandpool envs members update ${env} ${small}`);
 
       await sandpool('envs', 'members', 'remove', env, big);
       await sandpool('envs', 'delete', env, '--force');

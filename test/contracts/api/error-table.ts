@@ -304,8 +304,8 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
           [await ask().post('/envs', shell), 409, { error: 'env already exists', errorCode: 'ALREADY_EXISTS' }],
           [await ask().post(`/envs/${env}/sandboxpools`, { name: member }), 409, { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' }],
           [await ask().post(`/envs/${env}/sandboxpools`, { clusterID: 'elsewhere' }), 404, { error: 'cluster not found', errorCode: 'CLUSTER_NOT_FOUND' }],
-          [await ask().put(`/sandboxpools/${member}`, { labels: { a: 'b' } }), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env } }],
-          [await ask().post(`/sandboxpools/${member}/sync-template`), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env } }],
+          [await ask().put(`/sandboxpools/${member}`, { labels: { a: 'b' } }), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env, member } }],
+          [await ask().post(`/sandboxpools/${member}/sync-template`), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env, member } }],
         ] as const) expect([answer.status, bodyOf(answer)]).to.deep.equal([status, body]);
         for (const [body, field] of [[{ ...shell, mode: 'Other' }, 'mode'], [{ ...shell, templateRef: {} }, 'templateRef.name'], [{ ...shell, name: 'A' }, 'name'], [{ ...shell, overrides: { gateway: { enabled: 1 } } }, 'overrides.gateway.enabled']] as const) {
           const { status, json } = await ask().post('/envs', body);
