@@ -36,10 +36,12 @@ export class EnvConditions {
 
   constructor(deps: EnvConditionsDeps) { this.#deps = deps; }
 
-  /** As it is now. What failed where another replica leads is known from what that one saved. */
+  /** As it is now. Where another replica leads, what failed and since when is known from what that one saved. */
   now(record: EnvRecord): readonly EnvCondition[] {
-    const { clock, envs } = this.#deps;
-    const conditions = heldSince(this.#wordsOf(record), [this.#said.get(record.uid) ?? [], record.conditions], clock.now());
+    const { clock, envs, members } = this.#deps;
+    const said = this.#said.get(record.uid) ?? [];
+    const known = members.leads(record.uid) ? [said, record.conditions] : [record.conditions, said];
+    const conditions = heldSince(this.#wordsOf(record), known, clock.now());
     if (envs.get(record.uid)) this.#said.set(record.uid, conditions);
     return conditions;
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
@@ -45,6 +46,7 @@ describe('the whole API of the embedded daemon', function () {
   errorTableSuite('one daemon', service);
   operationsInFullSuite('one daemon', service);
   autoscalingSuite('one daemon', service);
+  entityTagsSuite('one daemon', service);
   lookingInsideSuite('one daemon', service);
   hostileServiceSuite('one daemon', service);
   commandLineSuite('one daemon', service);

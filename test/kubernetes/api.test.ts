@@ -1,4 +1,5 @@
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
 import { foreignIdsSuite } from '../contracts/api/foreign-ids.ts';
@@ -29,6 +30,7 @@ describe('the whole API of three replicas', function () {
   errorTableSuite('three replicas', service);
   operationsInFullSuite('three replicas', service);
   autoscalingSuite('three replicas', service);
+  entityTagsSuite('three replicas', service);
   lookingInsideSuite('three replicas', service);
   hostileServiceSuite('three replicas', service);
   commandLineSuite('three replicas', service);

@@ -8,6 +8,7 @@ import type { EnvView, MemberView, ObservedMember } from '../../operations/views
 import type { AutoscalingGroupWire, ScalingDecisionWire } from '../schemas/autoscaling.ts';
 import type { EnvEditableWire, EnvWire, MemberEnvelopeWire, NarrowEnvWire } from '../schemas/envs.ts';
 import { presentPool } from './present-pool.ts';
+import { presentCondition } from './present-condition.ts';
 import { timestampOf } from './timestamp.ts';
 
 export const presentEnv = (view: EnvView): EnvWire => ({
@@ -79,7 +80,7 @@ const clusterOf = ({ clusterId, at }: EnvView, clusterID: string) => ({ clusterI
 const observedIn = ({ observed }: EnvView, clusterID: string): readonly ObservedMember[] => observed.filter(({ clusterId }) => clusterId === clusterID);
 
 const totalsOf = ({ record, observed, conditions }: EnvView) => ({
-  conditions: conditions.map(({ since, ...condition }) => ({ ...condition, lastTransitionTime: timestampOf(since) })),
+  conditions: conditions.map(presentCondition),
   scalingGroups: record.groups.map(({ name }) => {
     const own = observed.filter(({ config }) => config.scalingGroup === name);
     return { name, totalIdle: sum(own, 'idle'), totalRunning: sum(own, 'running'), totalDesired: sum(own, 'desired') };

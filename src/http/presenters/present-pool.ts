@@ -4,6 +4,7 @@ import type { PoolOverrides } from '../../model/pool-source.ts';
 import { accessField } from '../../model/tenant.ts';
 import type { PoolSyncView, PoolView } from '../../operations/views.ts';
 import type { PoolDeletionWire, PoolWire } from '../schemas/pools.ts';
+import { presentCondition } from './present-condition.ts';
 import { timestampOf } from './timestamp.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
@@ -32,7 +33,7 @@ export const presentPool = ({ record, phase, counts, updated, conditions }: Pool
     updatedReplicas: unclaimedIn(updated) + updated.running,
     outdatedReplicas: unclaimedIn(counts) - unclaimedIn(updated),
     ...observedIn(record),
-    conditions: conditions.map(({ since, ...condition }) => ({ ...condition, lastTransitionTime: timestampOf(since) })),
+    conditions: conditions.map(presentCondition),
   },
 });
 
