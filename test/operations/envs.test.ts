@@ -193,9 +193,9 @@ describe('members of an env', () => {
     await add(world, 'm', { config: { maxReplicas: 3 } });
 
     for (const change of [{ labels: { a: 'b' } }, { source: { memory: '64Mi' } }, { replicas: 2 }]) {
-      expect(await refusedWith(world.updatePool(alice, 'm', change))).to.deep.equal(['CONFLICT', { env: 'e' }]);
+      expect(await refusedWith(world.updatePool(alice, 'm', change))).to.deep.equal(['CONFLICT', { env: 'e', member: 'm' }]);
     }
-    expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal(['CONFLICT', { env: 'e' }]);
+    expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal(['CONFLICT', { env: 'e', member: 'm' }]);
     await world.updatePool(alice, 'm', {});
     expect((await refusedWith(world.updateGroup(alice, 'e', 'm', { enabled: false, ifMatch: new Set(['another']) })))[0]).to.equal('PRECONDITION_FAILED');
     await world.updateGroup(alice, 'e', 'm', { enabled: false });
