@@ -14,6 +14,7 @@ import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import { LONG_BYTES, LongAnswer } from './long-answer.ts';
 import { PlainText } from './plain-text.ts';
+import { NoFields } from './schemas/common.ts';
 import { readQuery } from './query.ts';
 import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
@@ -41,7 +42,8 @@ export interface RouterDeps extends IdempotencyDeps {
 /** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
 export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
-  for (const row of routes) {
+  for (const each of routes) {
+    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each; // what it is sent is held to the same rules
     const warningsOf = row.body && unknownFieldWarnings(row.body);
     const served: ServedRoute = { ...row, queryWarningsOf: unknownQueryWarnings(row.query), ...(warningsOf ? { warningsOf } : {}) };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');

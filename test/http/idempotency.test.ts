@@ -108,6 +108,14 @@ describe('Idempotency-Key', () => {
     expect((await server.tenant.post('/sandboxpools', { name: 'other', templateName: 'default' }, under('k1'))).status).to.equal(201);
   });
 
+  it('knows another body also where the operation takes no fields', async () => {
+    const sync = (body?: object) => server.tenant.post('/sandboxpools/shells/sync-template', body, under('k1'));
+
+    expect((await sync({ a: 1 })).status).to.equal(200);
+    expect((await sync({ a: 2 })).status).to.equal(422);
+    expect((await sync({ a: 1 })).headers['idempotency-replayed']).to.equal('true');
+  });
+
   it('keeps nothing of a preview, which is made anew each time', async () => {
     const kept = rows.rows.size;
     for (const repeated of [1, 2]) {

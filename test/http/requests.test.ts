@@ -83,6 +83,16 @@ describe('any request', () => {
       }
     });
 
+    it('is held to the same rules where the operation takes no fields', async () => {
+      const preview = '/sandboxpools/shells/sync-template/preview';
+      const sent = (raw: string, type = 'application/json') => server.tenant.send('POST', preview, { raw, headers: { 'Content-Type': type } });
+
+      expect((await sent('{}', 'text/plain')).status).to.equal(415);
+      expect((await sent('[]')).json.detail).to.deep.equal({ field: 'body' });
+      const { status, headers } = await sent('{"colour":1}');
+      expect([status, headers['warning']]).to.deep.equal([200, '299 - "unknown field colour"']);
+    });
+
     it('must not be compressed', async () => {
       for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x']) {
         const answer = await claim(gzipSync('{"poolName":"shells"}'), { 'Content-Encoding': encoding });

@@ -10,7 +10,7 @@ export const errorCodesOf = (row: Pick<Route, 'method' | 'access' | 'body' | 're
   if (row.access !== 'open') codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
   if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
-  if (row.body) codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
+  if (row.body || row.method === 'POST') codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
   return byStatus([...codes]);
 };

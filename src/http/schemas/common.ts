@@ -3,6 +3,9 @@ import { ACCESSES } from '../../model/tenant.ts';
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
+/** Of a POST that takes no fields. */
+export const NoFields = z.object({});
+
 /**
  * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of zod's plain optional, which
  * does not first try, and fail, to read what is not there (3 µs a field).
