@@ -123,6 +123,13 @@ describe('pools over HTTP', () => {
       expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'x', volumes: [{ claimName: 'c', mountPath: '/c' }] } });
     });
 
+    it('says one thing of maxUnavailable, whether it is no text or a wrong one', async () => {
+      for (const maxUnavailable of [2, 'two', '101%']) {
+        const { text } = await create({ updateStrategy: { maxUnavailable } });
+        expect(text).to.contain('must be a string');
+      }
+    });
+
     it('names no unknown field in a Warning where the body is refused', async () => {
       const answer = await create({ colour: 'red', template: { containers: [], privileged: true } });
 

@@ -18,7 +18,7 @@ export const replicas = z.int().min(0).max(10_000);
 
 export const UpdateStrategyFields = {
   autoUpdate: z.boolean().describe('Whether changes reach idle instances by themselves; else they wait for sync-template.'),
-  maxUnavailable: z.string().regex(MAX_UNAVAILABLE_PATTERN, 'must be a number or a percentage, such as 2 or 25%')
+  maxUnavailable: z.string().regex(MAX_UNAVAILABLE_PATTERN, 'must be a string with a number, or with a percentage up to 100%, such as "2" or "25%"')
     .describe('How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.'),
 };
 
