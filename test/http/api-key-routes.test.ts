@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { routesOf } from '../../src/http/app.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { exchangeRaw, parseRaw } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -68,8 +69,14 @@ describe('API keys over HTTP', () => {
       expect(parseRaw(text).json).to.deep.equal(INVALID);
     });
 
-    it('is looked at before the body', async () => {
-      expect((await server.anyone.post('/sandboxes', undefined, { raw: 'no json' })).status).to.equal(401);
+    it('is looked at before path, query and body, by every operation that takes one', async () => {
+      const rows = routesOf(server.operations).filter(({ access }) => access !== 'open');
+      for (const { method, path, operationId } of rows) {
+        const odd = `${path.replaceAll(/\{\w+\}/g, '-Odd-')}?limit=many&colour=red`;
+        const { status } = await server.anyone.send(method, odd, method === 'GET' ? {} : { raw: 'no json' });
+        expect([operationId, status]).to.deep.equal([operationId, 401]);
+      }
+      expect(rows).to.have.length.above(40);
       expect((await server.tenant.post('/admin/api-keys', undefined, { raw: 'no json' })).status).to.equal(403);
     });
   });
