@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Revision } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
 
-/** Times that run while nothing changes: left out of the hash. No text can look so, since its quotes are escaped. */
-const RUNNING = /"durationSeconds":\d+|"lastSnapshotTime":"[^"]*"/g;
+/** Times that run while nothing changes, or that replicas know differently: left out of the hash. No text can look so, since its quotes are escaped. */
+const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
 
 /** `"<revision>-<hash of the view>"` (RFC 9110 section 8.8.3). The hash is of 16 hex digits. */
 export const entityTag = (revision: Revision, text: string): string =>

@@ -164,6 +164,7 @@ describe('sandboxes over HTTP', () => {
         sandbox: {
           sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running',
           claimedAt: '2026-03-01T12:00:00.000Z', team: 'blue', user: 'ada', endpoints: {},
+          idleTimeout: '30m', idleExpiresAt: '2026-03-01T12:30:00.000Z',
         },
       });
     });

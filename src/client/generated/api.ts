@@ -1157,6 +1157,14 @@ export interface SandboxWithEndpoints {
   endedContainers?: {
     [k: string]: string;
   };
+  /**
+   * While it runs. `0s` is never.
+   */
+  idleTimeout?: string;
+  /**
+   * When it ends if nothing happens, as far as this replica knows of use; use through another may have moved it. Absent where it never does.
+   */
+  idleExpiresAt?: string;
 }
 export interface SandboxDeletion {
   sandboxId: string;

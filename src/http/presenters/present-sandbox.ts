@@ -27,6 +27,7 @@ export const presentSandboxDetail = (view: SandboxDetailView, base: string): San
   endpoints: Object.fromEntries(Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) =>
     [name, direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`])),
   ...(view.endedContainers === undefined ? {} : { endedContainers: view.endedContainers }),
+  ...(view.status === 'Running' ? idleFields(view) : {}),
 });
 
 export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
@@ -43,6 +44,10 @@ export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
 
 export const presentIdleTimeout = (view: SandboxView): SandboxIdleTimeoutWire => ({
   ...presentSandbox(view),
+  ...idleFields(view),
+});
+
+const idleFields = (view: SandboxView) => ({
   idleTimeout: formatDuration(view.idleTimeoutMs),
   ...(view.idleExpiresAt === undefined ? {} : { idleExpiresAt: timestampOf(view.idleExpiresAt) }),
 });

@@ -107,6 +107,8 @@ const SandboxWithEndpoints = z.object({
   ...sandboxFields,
   endpoints: z.record(z.string(), z.string()).describe('Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.'),
   endedContainers: z.record(z.string(), z.string()).optional().describe('Containers beside the first that have ended by themselves, and how. The sandbox goes on without them.'),
+  idleTimeout: z.string().optional().describe('While it runs. `0s` is never.'),
+  idleExpiresAt: timestamp.optional().describe('When it ends if nothing happens, as far as this replica knows of use; use through another may have moved it. Absent where it never does.'),
 }).meta({ id: 'SandboxWithEndpoints' });
 
 export const SandboxEnvelope = z.object({ sandbox: Sandbox }).meta({ id: 'SandboxEnvelope' });

@@ -60,7 +60,7 @@ const anEnvOf = async (service: RunningService, ask: () => HttpClient): Promise<
 /** Fails where something of it was changed. */
 export const expectUnharmed = async ({ ask }: Tenant, { pool, env, member, running, idle, keyId }: Belongings): Promise<void> => {
   const { sandbox } = (await ask().get(`/sandboxes/${running}`)).json;
-  expect(sandbox).to.include({ status: 'Running' }).and.not.have.property('idleTimeout');
+  expect(sandbox).to.include({ status: 'Running', idleTimeout: '0s' });
   expect((await ask().get(`/sandboxes/${idle}`)).json.sandbox).to.include({ status: 'Idle' });
   await filled(ask, pool, 2);
   const { template } = (await ask().get(`/sandboxpools/${pool}`)).json;

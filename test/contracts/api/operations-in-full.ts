@@ -67,7 +67,7 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
 
       const shown = (await does(ask(), `GET /sandboxes/${id}`)).json;
       expect(shown).to.have.all.keys('sandbox');
-      expect(shown.sandbox).to.have.all.keys([...SANDBOX, 'endpoints']);
+      expect(shown.sandbox).to.have.all.keys([...SANDBOX, 'endpoints', 'idleTimeout']);
       expect((shown.sandbox as unknown as Fields)['endpoints']).to.have.all.keys('web');
 
       await eventually(async () => (await ask().get(`/sandboxes?poolName=${pool}`)).json.total === 2, 'both are listed');
