@@ -130,7 +130,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit, apiKeys, tls, clock });
   const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins, frames: framesOf(config.terminal) });
   const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
-  const gateway = createGateway({ operations, clients, log, clock, metrics, clusterId: config.clusterId });
+  const gateway = createGateway({ operations, clients, log, clock, metrics, audit, clusterId: config.clusterId });
   const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
     operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,

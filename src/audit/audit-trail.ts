@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { AuditEntry, AuditLine, AuditSink, RecentAudit } from '../contracts/audit.ts';
+import type { AuditEntry, AuditLine, AuditSink, CountedEntry, RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import { CHAIN_START, type ChainEnd, chainLine } from './audit-chain.ts';
 import { readAuditTail, readHead } from './audit-folder.ts';
 import { type AuditFiles, AuditWriter } from './audit-writer.ts';
-import { Strangers } from './strangers.ts';
+import { MinuteLines, whoOf } from './minute-lines.ts';
 
 export interface AuditTrailOptions {
   readonly files: AuditFiles;
@@ -50,7 +50,7 @@ export interface AuditTally {
  */
 export class AuditTrail implements AuditSink {
   readonly #options: AuditTrailOptions;
-  readonly #strangers: Strangers;
+  readonly #minute: MinuteLines;
   #writer: AuditWriter | undefined;
   #end: ChainEnd = CHAIN_START;
   #unwritten: Fields[] = [];
@@ -66,7 +66,7 @@ export class AuditTrail implements AuditSink {
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
-    this.#strangers = new Strangers(options.clock, (omitted) => { this.#push({ ...omitted }); });
+    this.#minute = new MinuteLines(options.clock, (line) => { this.#push(line); });
   }
 
   /** Why lines can't be written now, and how many wait; undefined when all is well. */
@@ -100,14 +100,18 @@ export class AuditTrail implements AuditSink {
   }
 
   note(entry: AuditEntry): void {
-    if (this.#stopped || !this.#strangers.letIn(entry)) return;
+    if (this.#stopped || !this.#minute.letIn(entry)) return;
     const { caller, via, requestId, operation, params, target, status, errorCode, replayed } = entry;
     this.#push({
       kind: 'write', requestId, ...(via === undefined ? {} : { via }),
-      ...(caller === undefined ? {} : { namespace: caller.namespace, team: caller.team, user: caller.user, role: caller.role, keyId: caller.keyId }),
+      ...whoOf(caller),
       operation, ...(params === undefined ? {} : { params }), ...(target === undefined ? {} : { target }),
       status, ...(errorCode === undefined ? {} : { errorCode }), ...(replayed ? { replayed } : {}),
     });
+  }
+
+  count(entry: CountedEntry): void {
+    if (!this.#stopped) this.#minute.count(entry);
   }
 
   /** Resolves when no write is under way. */
@@ -118,7 +122,7 @@ export class AuditTrail implements AuditSink {
     if (this.#stopped || !this.#writer) return;
     this.#stopped = true;
     await this.#writing;
-    this.#strangers.stop();
+    this.#minute.stop();
     this.#tellOfLost();
     this.#push({ kind: 'end' });
     const { clock, log } = this.#options;

@@ -17,10 +17,18 @@ export interface AuditEntry {
   readonly replayed?: true;
 }
 
-/** Takes down every write. */
+/** What changes nothing, and is worth a count: a read by an admin, a request to an endpoint of a sandbox. */
+export interface CountedEntry extends Required<Pick<AuditEntry, 'operation'>>, Pick<AuditEntry, 'params'> {
+  readonly kind: 'read' | 'open';
+  readonly caller: NonNullable<AuditEntry['caller']>;
+}
+
+/** Takes down every write, and counts of what was looked at. Nothing here throws or waits. */
 export interface AuditSink {
-  /** Takes the moment with it. Never throws, never waits; what can't be kept is counted, and the count is kept. */
+  /** Takes the moment with it. What can't be kept is counted, and the count is kept; so are refusals of one key beyond 60 in a minute. */
   note(entry: AuditEntry): void;
+  /** One line tells all of a minute that are alike. */
+  count(entry: CountedEntry): void;
 }
 
 /** A line of the audit as it stands in its file, without the line's end. */

@@ -5,12 +5,19 @@ import type { Context } from './context.ts';
 
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** Takes down each request that may change something and found its row: also one that was refused, or whose client left. */
+/**
+ * Takes down each request that may change something and found its row: also one that was refused, or whose client left. What an admin reads
+ * is counted: it shows what is other tenants'.
+ */
 export const audited = (audit: AuditSink) => async (context: Context & { readonly params?: Readonly<Record<string, string>> }, next: Next): Promise<void> => {
   await next();
   const { requestId, operation, caller, asked, answered, errorCode } = context.state;
-  if (operation === undefined || !WRITES.has(context.method)) return;
+  if (operation === undefined) return;
   const params = textsOf(context.params ?? {});
+  if (!WRITES.has(context.method)) {
+    if (caller?.role === 'admin') audit.count({ kind: 'read', caller, operation, ...(Object.keys(params).length > 0 ? { params } : {}) });
+    return;
+  }
   const target = targetOf(asked, typeof answered === 'string' ? JSON.parse(answered) : answered);
   audit.note({
     requestId, operation, caller, status: context.status, errorCode,

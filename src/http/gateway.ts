@@ -1,5 +1,6 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { AuditSink } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
@@ -23,6 +24,8 @@ export interface GatewayDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics?: Metrics;
+  /** Counts who comes to which endpoint. */
+  readonly audit?: Pick<AuditSink, 'count'> | undefined;
   /** A sandbox's id may carry it before a dot. */
   readonly clusterId: string;
 }
@@ -59,6 +62,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     try {
       const opened = open(deps, { request, target, stopping });
       const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      countOpen(deps, caller, proven(target));
       const forgetKey = deps.clients.followKey(caller, () => { request.socket.destroy(); });
       try {
         await exchange(request, response, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients });
@@ -92,6 +96,7 @@ export const createGateway = (deps: GatewayDeps): Gateway => {
     const relayed = async (): Promise<void> => {
       const opened = open(deps, { request, target, stopping: false });
       const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      countOpen(deps, caller, proven(target));
       const forgetKey = deps.clients.followKey(caller, () => { request.socket.destroy(); });
       try {
         note(deps, seen, await upgradeEndpoint({ request, response, head }, { endpoint, target: proven(target), requestId, clock: deps.clock, agent, clients: deps.clients }));
@@ -145,6 +150,9 @@ const proven = (target: EndpointTarget | undefined): EndpointTarget => {
   if (!target) throw new Error('a request came to the gateway that is none of its own');
   return target;
 };
+
+const countOpen = ({ audit }: GatewayDeps, caller: Caller, { sandboxId, endpointName }: EndpointTarget): void =>
+  audit?.count({ kind: 'open', caller, operation: 'openEndpoint', params: { sandboxId, endpointName } });
 
 interface Seen {
   readonly requestId: string;

@@ -109,6 +109,55 @@ describe('the audit', () => {
     expect(audit.lines.find(({ kind }) => kind === 'omitted')).to.include({ count: 15, why: 'no good key' });
   });
 
+  it('has a line for each of the first 60 refusals of a key in a minute, one for the others, and one for each that was done', async () => {
+    const trail = await audit.begin();
+    const loud = { namespace: 'red', team: 'red', user: 'eve', role: 'user', keyId: 'k2' };
+    for (let at = 0; at < 75; at += 1) trail.note(anEntry({ caller: loud, status: 404 }));
+    for (let at = 0; at < 75; at += 1) trail.note(anEntry({ caller: loud }));
+    trail.note(anEntry({ status: 404 }));
+    audit.clock.advance(60_000);
+    await audit.written(trail);
+    await trail.stop();
+
+    const writes = audit.lines.filter(({ kind }) => kind === 'write');
+    expect([60, 75, 1]).to.deep.equal([
+      writes.filter(({ keyId, status }) => keyId === 'k2' && status === 404).length, writes.filter(({ keyId, status }) => keyId === 'k2' && status === 201).length,
+      writes.filter(({ keyId }) => keyId === 'k1').length,
+    ]);
+    expect(audit.lines.filter(({ kind }) => kind === 'omitted').map(({ count, why, keyId, user }) => ({ count, why, keyId, user }))).to.deep.equal([{ count: 15, why: 'refused', keyId: 'k2', user: 'eve' }]);
+  });
+
+  it('tells what was only looked at in a line a minute with its count, 60 of a key', async () => {
+    const trail = await audit.begin();
+    const caller = { namespace: 'ops', team: 'ops', user: 'root', role: 'admin', keyId: 'k3' };
+    for (let at = 0; at < 5; at += 1) trail.count({ kind: 'read', caller, operation: 'listApiKeys' });
+    for (let at = 0; at < 70; at += 1) trail.count({ kind: 'open', caller, operation: 'openEndpoint', params: { sandboxId: `s-${at}`, endpointName: 'web' } });
+    audit.clock.advance(60_000);
+    await audit.written(trail);
+    trail.count({ kind: 'read', caller, operation: 'listApiKeys' });
+    await trail.stop();
+
+    const told = audit.lines.filter(({ kind }) => kind === 'read' || kind === 'omitted').map(({ kind, operation, count, why, user }) => ({ kind, operation, count, why, user }));
+    expect(audit.lines.filter(({ kind }) => kind === 'open')).to.have.length(59);
+    expect(told).to.deep.equal([
+      { kind: 'read', operation: 'listApiKeys', count: 5, why: undefined, user: 'root' },
+      { kind: 'omitted', operation: undefined, count: 11, why: 'reads', user: 'root' },
+      { kind: 'read', operation: 'listApiKeys', count: 1, why: undefined, user: 'root' },
+    ]);
+  });
+
+  it('keeps no more keys apart than it can hold', async () => {
+    const trail = await audit.begin();
+    for (let at = 0; at < 1_100; at += 1) trail.count({ kind: 'read', caller: { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: `k-${at}` }, operation: 'listApiKeys' });
+    audit.clock.advance(60_000);
+    await trail.settled();
+    for (let left = 3; left > 0; left -= 1) await audit.written(trail);
+    await trail.stop();
+
+    const reads = audit.lines.filter(({ kind }) => kind === 'read');
+    expect(reads.find(({ keyId }) => keyId === undefined)).to.include({ count: 100 });
+  });
+
   it('keeps the last lines at hand, also those of earlier runs', async () => {
     await audit.run(3);
     const trail = await audit.begin();

@@ -1,13 +1,15 @@
 import { expect } from 'chai';
-import type { AuditEntry } from '../../src/contracts/audit.ts';
+import type { AuditEntry, CountedEntry } from '../../src/contracts/audit.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('what the audit is told', () => {
   let server: TestServer;
   let entries: AuditEntry[];
+  let counted: CountedEntry[];
   beforeEach(async () => {
     entries = [];
-    server = await aServer({ audit: { note: (entry) => { entries.push(entry); } } });
+    counted = [];
+    server = await aServer({ audit: { note: (entry) => { entries.push(entry); }, count: (entry) => { counted.push(entry); } } });
   });
   afterEach(() => server.stop());
 
@@ -45,6 +47,17 @@ describe('what the audit is told', () => {
     await server.tenant.get('/sandboxes');
     await server.tenant.post('/nowhere', {});
 
+    expect(entries).to.deep.equal([]);
+  });
+
+  it('is a count of what an admin reads, and nothing of a tenant\'s own reads', async () => {
+    await server.tenant.get('/sandboxes');
+    await server.admin.get('/admin/api-keys');
+    await server.admin.get('/sandboxes/0190d4a5-7b1e-7c3a-9f00-00000000ffff');
+
+    expect(counted.map(({ kind, operation, params, caller }) => [kind, operation, params, caller.role])).to.deep.equal([
+      ['read', 'listAllApiKeys', undefined, 'admin'], ['read', 'getSandbox', { sandboxId: '0190d4a5-7b1e-7c3a-9f00-00000000ffff' }, 'admin'],
+    ]);
     expect(entries).to.deep.equal([]);
   });
 

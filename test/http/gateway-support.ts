@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
 import { clientsOf } from '../../src/http/clients.ts';
-import { createGateway } from '../../src/http/gateway.ts';
+import { createGateway, type GatewayDeps } from '../../src/http/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/http-server.ts';
 import { dialThroughChannel } from '../support/channel-dial.ts';
 import { eventually } from '../support/eventually.ts';
@@ -37,12 +37,12 @@ export interface EndpointWay {
   readonly mostHeld?: number;
 }
 
-interface GivenGateway extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'> {}
+interface GivenGateway extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'>, Pick<GatewayDeps, 'audit'> {}
 
-export const aGateway = async ({ dial, host = '127.0.0.1', ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
+export const aGateway = async ({ dial, host = '127.0.0.1', audit, ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
   if (dial) operations.dial = dial;
-  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, clusterId: 'local' });
+  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, audit, clusterId: 'local' });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };
   const key = await operations.key('blue', 'ada');

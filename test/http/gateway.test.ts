@@ -1,7 +1,21 @@
 import { expect } from 'chai';
+import type { CountedEntry } from '../../src/contracts/audit.ts';
 import { gatewaySuite } from '../contracts/gateway.ts';
 import { connectRaw } from '../support/http-client.ts';
 import { aGateway, CONNECTIONS, type GatewayUnderTest } from './gateway-support.ts';
+
+it('the audit counts who came to which endpoint, and none who was refused', async () => {
+  const counted: CountedEntry[] = [];
+  const under = await aGateway({ audit: { count: (entry) => { counted.push(entry); } } });
+  await under.serve((_request, response) => response.end('of the sandbox'));
+  await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/secret?path`);
+  await under.stranger.get(`/sandboxes/${under.id}/endpoints/web/`);
+  await under.stop();
+
+  expect(counted.map(({ caller: { user }, ...entry }) => ({ user, ...entry }))).to.deep.equal([
+    { user: 'ada', kind: 'open', operation: 'openEndpoint', params: { sandboxId: under.id, endpointName: 'web' } },
+  ]);
+});
 
 for (const [connection, dial] of Object.entries(CONNECTIONS)) gatewaySuite(connection, () => ({ dial }));
 

@@ -4139,7 +4139,7 @@ export interface AuditRecord {
   time: string;
   replica: string;
   /**
-   * `write`; `begin` and `end` of a run; `lost`: lines that could not be written; `omitted`: further requests without a good key. There may be more some day.
+   * `write`; `begin` and `end` of a run; `lost`: lines that could not be written; `read` and `open`: so many reads by an admin, or requests to an endpoint, of one minute; `omitted`: further ones of a key, or without a good one. There may be more some day.
    */
   kind: string;
   requestId?: string;
@@ -4178,11 +4178,11 @@ export interface AuditRecord {
    */
   replayed?: boolean;
   /**
-   * With `lost` and `omitted`.
+   * With `lost`, `omitted`, `read` and `open`.
    */
   count?: number;
   /**
-   * The same.
+   * With `lost` and `omitted`.
    */
   why?: string;
   /**
