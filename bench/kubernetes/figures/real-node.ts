@@ -16,7 +16,9 @@ import { PodEnds } from '../pod-ends.ts';
 const TEMPLATE = 'site';
 const PORT = 8_000;
 const COMMANDS = 20;
-const PAGES = 50;
+const PAGES = 300;
+/** Turns of pages before any counts: until the daemon's code is compiled, as kubectl's is from the start. */
+const WARM_UP = 10;
 const ENDS = 3;
 const GRACE_S = 5;
 /** As in the chart's template `web`: it closes its connection after each answer. Ends at SIGTERM. */
@@ -53,6 +55,7 @@ export const realNode = (programs: string): Figure => ({
       const node = new Node(cluster, replicas, api);
       await node.fill();
       const commands = await inPairs(bench, { ours: () => node.commands(), theirs: () => node.kubectlCommands() });
+      for (let turn = 0; turn < WARM_UP; turn += 1) await node.pages();
       const pages = await inPairs(bench, { ours: () => node.pages(), theirs: () => node.forwardedPages() });
       const ends = await inPairs(bench, { ours: () => node.ends(), theirs: () => node.rawEnds() });
       return [
