@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import type { AuditEntry, AuditLine, AuditSink, CountedEntry, RecentAudit } from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
+import type { AuditAnchor } from './audit-anchor.ts';
 import { CHAIN_START, type ChainEnd, chainLine } from './audit-chain.ts';
 import { readAuditTail, readHead } from './audit-folder.ts';
 import { type AuditFiles, AuditWriter } from './audit-writer.ts';
@@ -15,6 +16,8 @@ export interface AuditTrailOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly recent: RecentAudit;
+  /** Told how far the chain is on the disk. */
+  readonly anchor?: AuditAnchor | undefined;
 }
 
 /** What comes in the meantime is written together: a request costs no write of its own. */
@@ -69,9 +72,9 @@ export class AuditTrail implements AuditSink {
     this.#minute = new MinuteLines(options.clock, (line) => { this.#push(line); });
   }
 
-  /** Why lines can't be written now, and how many wait; undefined when all is well. */
+  /** Why lines can't be written now, and how many wait, or the anchor can't be told; undefined when all is well. */
   get problem(): string | undefined {
-    if (this.#failing === undefined) return undefined;
+    if (this.#failing === undefined) return this.#options.anchor?.problem;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
     return `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines wait${lost}`;
   }
@@ -138,6 +141,7 @@ export class AuditTrail implements AuditSink {
     if (this.#unwritten.length > 0) log.error({ lines: this.#unwritten.length, why: this.#failing?.why }, 'the end of the audit could not be written');
     else await this.#sync();
     await this.#writer.close();
+    await this.#options.anchor?.stop();
   }
 
   #push({ kind, ...fields }: Fields): void {
@@ -216,6 +220,12 @@ export class AuditTrail implements AuditSink {
   }
 
   async #sync(): Promise<void> {
-    await this.#writer?.sync().catch((error: unknown) => { this.#options.log.warn({ error }, 'the audit is not known to be on the disk'); });
+    const end = this.#end;
+    try {
+      await this.#writer?.sync();
+      this.#options.anchor?.moved(end);
+    } catch (error) {
+      this.#options.log.warn({ error }, 'the audit is not known to be on the disk');
+    }
   }
 }

@@ -31,11 +31,11 @@ export interface AuditReport {
 export const MOST_FINDINGS = 1_000;
 
 /**
- * Reads the files of one chain in the order given. `head` is where the chain is known to have been, such as by the file `head`, or by a line of
- * the log: what does not reach that far was cut. Rejects where a file can't be read.
+ * Reads the files of one chain in the order given. `known` is where the chain is known to have been, such as by the file `head`, or by lines
+ * of its anchor: what does not reach that far was cut. Rejects where a file can't be read.
  */
-export const verifyAudit = async (files: readonly string[], head?: ChainEnd): Promise<AuditReport> => {
-  const verifier = new Verifier(head);
+export const verifyAudit = async (files: readonly string[], known: readonly ChainEnd[] = []): Promise<AuditReport> => {
+  const verifier = new Verifier(known);
   for (const file of files) {
     verifier.begin(file);
     for await (const { text, ended } of linesOf(file)) verifier.take(text, ended);
@@ -47,7 +47,9 @@ export const verifyAudit = async (files: readonly string[], head?: ChainEnd): Pr
 const MOST_LINE = 65_536;
 
 class Verifier {
-  readonly #head: ChainEnd | undefined;
+  /** Hashes of lines, by their numbers. */
+  readonly #known = new Map<number, readonly string[]>();
+  #furthest = 0;
   readonly #findings: AuditFinding[] = [];
   #file = '';
   #line = 0;
@@ -57,9 +59,13 @@ class Verifier {
   #last: ChainEnd | undefined;
   /** The line before was none: how many there were, nobody knows. */
   #afterGarbage = false;
-  #headSeen = false;
 
-  constructor(head: ChainEnd | undefined) { this.#head = head; }
+  constructor(known: readonly ChainEnd[]) {
+    for (const { seq, hash } of known) {
+      this.#known.set(seq, [...this.#known.get(seq) ?? [], hash]);
+      this.#furthest = Math.max(this.#furthest, seq);
+    }
+  }
 
   begin(file: string): void {
     this.#file = file;
@@ -78,7 +84,7 @@ class Verifier {
     if (!ended) this.#find('cut', 'the file ends without the end of its last line');
     if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash is another`);
     this.#place(line);
-    if (line.seq === this.#head?.seq) this.#checkHead(line);
+    this.#checkKnown(line);
     if (line.kind === 'lost') this.#find('lost', `the daemon could not write ${String(line.fields['count'])} lines (${String(line.fields['why'])})`);
     if (line.kind === 'begin' && line.fields['after'] === 'crash') this.#crashes += 1;
     this.#first ??= line.seq;
@@ -88,10 +94,7 @@ class Verifier {
 
   report(files: readonly string[]): AuditReport {
     const last = this.#last;
-    const head = this.#head;
-    if (head && !this.#headSeen && (last?.seq ?? 0) < head.seq) {
-      this.#find('cut', `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${head.seq}`);
-    }
+    if ((last?.seq ?? 0) < this.#furthest) this.#find('cut', `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${this.#furthest}`);
     return {
       files: files.length, lines: this.#lines, crashes: this.#crashes, findings: this.#findings,
       ...(this.#first === undefined ? {} : { first: this.#first }), ...(last ? { last } : {}),
@@ -112,9 +115,8 @@ class Verifier {
     return from === to ? `line ${from} is missing` : `lines ${from} to ${to} are missing`;
   }
 
-  #checkHead({ seq, hash }: ChainEnd): void {
-    this.#headSeen = true;
-    if (hash !== this.#head?.hash) this.#find('changed', `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`);
+  #checkKnown({ seq, hash }: ChainEnd): void {
+    if (this.#known.get(seq)?.some((known) => known !== hash)) this.#find('changed', `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`);
   }
 
   #find(kind: AuditFinding['kind'], problem: string): void {

@@ -172,6 +172,8 @@ export const ConfigSchema = z.strictObject({
     folder: path('Folder of the audit\'s files, of this daemon alone. Unset: audit in dataDir.').optional(),
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of the audit; then the next one begins.'),
     files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
+    anchor: z.string('must be text').regex(/^(?:syslog|(?:file|command):\/[^\0]{1,4095})$/, 'must be syslog, file:/PATH or command:/PATH')
+      .meta({ description: 'Where the audit\'s last hash is told each minute, so that a chain that was written anew is found: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: nowhere.' }).optional(),
   }),
   tls: z.strictObject({
     certFile: path('Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.').optional(),

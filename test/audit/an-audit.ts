@@ -51,7 +51,7 @@ export class AuditUnderTest {
   get lines(): readonly Readonly<Record<string, unknown>>[] { return this.text.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>); }
 
   async findings(): Promise<readonly (Pick<AuditFinding, 'kind' | 'line'> & { readonly file: number })[]> {
-    const { findings } = await verifyAudit(this.files, readHead(this.folder));
+    const { findings } = await verifyAudit(this.files, [readHead(this.folder) ?? []].flat());
     return findings.map(({ kind, file, line }) => ({ kind, file: this.files.indexOf(file), line }));
   }
 

@@ -21,7 +21,7 @@ describe('an audit that is verified', () => {
   };
 
   it('has nothing to say of one that is whole', async () => {
-    const report = await verifyAudit(audit.files, readHead(audit.folder));
+    const report = await verifyAudit(audit.files, [readHead(audit.folder) ?? []].flat());
 
     expect(audit.files).to.have.length(3);
     expect(report).to.include({ files: 3, lines: 10, first: 1, crashes: 0 });
@@ -99,7 +99,7 @@ describe('an audit that is verified', () => {
     }
 
     expect((await verifyAudit(audit.files)).findings).to.deep.equal([]);
-    expect((await verifyAudit(audit.files, kept)).findings.map(({ kind }) => kind)).to.deep.equal(['changed']);
+    expect((await verifyAudit(audit.files, [kept ?? []].flat())).findings.map(({ kind }) => kind)).to.deep.equal(['changed']);
   });
 });
 

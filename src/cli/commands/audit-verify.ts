@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { ChainEnd } from '../../audit/audit-chain.ts';
 import { auditFiles, readHead } from '../../audit/audit-folder.ts';
 import { type AuditReport, verifyAudit } from '../../audit/verify-audit.ts';
@@ -17,6 +19,7 @@ interface VerifyOptions extends OutputOptions {
   readonly dataDir?: string;
   readonly config?: string;
   readonly head?: ChainEnd;
+  readonly anchors?: string;
 }
 
 /** Files can't be read, or there are none; what is found in them is 1. */
@@ -27,15 +30,17 @@ export const verifyLeaf = (action: Action): Command =>
   addOutputOption(leaf({
     usage: 'verify [file...]',
     summary: 'Says whether the audit is whole: finds lines that were changed, removed or cut off, files that are gone or out of place, and what the daemon itself could not write. Needs no daemon. Without files, those of the local daemon, or of a folder. Ends with 0 where all is well, 1 where something was found, 3 where it can’t be read.',
-    examples: ['sandpool audit verify', 'sandpool audit verify --data-dir /var/lib/sandpool -o json', 'sandpool audit verify /backup/audit', 'sandpool audit verify --head 4711:9f86d0…'],
+    examples: ['sandpool audit verify', 'sandpool audit verify --data-dir /var/lib/sandpool -o json', 'sandpool audit verify /backup/audit', 'sandpool audit verify --head 4711:9f86d0…', 'sandpool audit verify --anchors /mnt/elsewhere/anchors'],
   }))
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
     .option('--config <file>', 'the daemon’s file of settings, where it names the folder of the audit [SANDPOOL_CONFIG]')
     .option('--head <seq:hash>', 'number and hash of a line as you kept them elsewhere: finds a chain that was cut before it, or written anew', chainEnd)
+    .option('--anchors <file>', 'the lines that audit.anchor told of this chain, as a file; what else is in a line before them, such as a system log’s words, does not matter')
     .action(action(UNREADABLE, async (context, [files], options: VerifyOptions) => {
       const named = files as readonly string[];
       const { paths, head } = named.length === 0 ? inFolder(await folderOf(options, context)) : await namedFiles(named);
-      const report = await verifyAudit(paths, options.head ?? head);
+      const anchors = options.anchors === undefined ? [] : await anchorsIn(options.anchors);
+      const report = await verifyAudit(paths, [...[options.head ?? head ?? []].flat(), ...anchors]);
       await show(context, options, { value: report, text: () => textOf(report) });
       return report.findings.length === 0 ? 0 : 1;
     }));
@@ -61,6 +66,18 @@ const folderOf = async ({ dataDir, config }: VerifyOptions, { env }: CliContext)
   const loaded = loadConfig({ env, argvOptions: { ...(dataDir === undefined ? {} : { dataDir }), ...(config === undefined ? {} : { config }) } }).config;
   return loaded.audit.folder ?? join(loaded.dataDir, 'audit');
 };
+
+const anchorsIn = async (path: string): Promise<readonly ChainEnd[]> => {
+  const found: ChainEnd[] = [];
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
+    const [, seq, hash] = ANCHOR.exec(line) ?? [];
+    if (seq !== undefined && hash !== undefined) found.push({ seq: Number(seq), hash });
+  }
+  if (found.length === 0) throw new CliFailure(`no line of ${path} ends with NUMBER:HASH`, ['name the file that audit.anchor writes']);
+  return found;
+};
+
+const ANCHOR = /(?:^|\s)(\d{1,15}):([0-9a-f]{64})\s*$/;
 
 const chainEnd = (text: string): ChainEnd => {
   const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text);

@@ -1,0 +1,148 @@
+import { expect } from 'chai';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { anchorPlace, AuditAnchor } from '../../src/audit/audit-anchor.ts';
+import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
+import { verifyAudit } from '../../src/audit/verify-audit.ts';
+import { eventually } from '../support/eventually.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { rejection } from '../support/rejection.ts';
+import { AuditUnderTest, anEntry } from './an-audit.ts';
+
+const END = (seq: number) => ({ seq, hash: String(seq % 10).repeat(64) });
+
+describe('the anchor of an audit', () => {
+  let audit: AuditUnderTest;
+  let told: string[];
+  let failing: Error | undefined;
+  beforeEach(() => {
+    audit = new AuditUnderTest();
+    told = [];
+    failing = undefined;
+  });
+  afterEach(async () => { await audit.remove(); });
+
+  const anAnchor = (place = async (line: string): Promise<void> => {
+    if (failing) throw failing;
+    told.push(line);
+  }) => new AuditAnchor({ place, replica: 'r', clock: audit.clock, log: quietLog });
+  const passes = async (anchor: AuditAnchor, ms: number): Promise<void> => {
+    audit.clock.advance(ms);
+    await anchor.settled();
+  };
+
+  it('is told at the start, and once a minute how far the chain came', async () => {
+    const anchor = anAnchor();
+    anchor.moved(END(1));
+    await passes(anchor, 0);
+    anchor.moved(END(2));
+    anchor.moved(END(3));
+    await passes(anchor, 59_999);
+    expect(told).to.deep.equal([`2026-01-01T00:00:00.000Z r 1:${'1'.repeat(64)}`]);
+    await passes(anchor, 1);
+    await passes(anchor, 600_000);
+
+    expect(told.slice(1)).to.deep.equal([`2026-01-01T00:01:00.000Z r 3:${'3'.repeat(64)}`]);
+  });
+
+  it('is told the end when the daemon stops', async () => {
+    const trail = await audit.begin({ anchor: anAnchor() });
+    trail.note(anEntry());
+    await audit.written(trail);
+    await trail.stop();
+
+    const last = audit.lines.at(-1);
+    expect(told.at(-1)).to.match(new RegExp(` r ${String(last?.['seq'])}:${String(last?.['hash'])}$`));
+  });
+
+  it('is tried again where it could not be told, and the audit says so meanwhile', async () => {
+    const anchor = anAnchor();
+    const trail = await audit.begin({ anchor });
+    failing = new Error('no space');
+    trail.note(anEntry());
+    await audit.written(trail);
+    audit.clock.advance(1_000);
+    await eventually(() => {
+      audit.clock.advance(0); // the disk is real, and has it now
+      return trail.problem !== undefined;
+    }, 'the anchor is tried');
+    expect(trail.problem).to.equal('the head of the audit can\'t be told (audit.anchor): no space');
+    expect(told).to.deep.equal([]);
+    failing = undefined;
+    await passes(anchor, 60_000);
+
+    expect(told).to.have.length(1);
+    expect(trail.problem).to.equal(undefined);
+    await trail.stop();
+  });
+
+  it('does not wait for a place that never answers', async () => {
+    const anchor = anAnchor(() => new Promise(() => {}));
+    anchor.moved(END(1));
+    audit.clock.advance(0);
+    await passes(anchor, 10_000);
+    expect(anchor.problem).to.include('it took more than 10 s');
+    const stopped = anchor.stop();
+    await Promise.resolve();
+    audit.clock.advance(2_000);
+    await stopped;
+  });
+
+  it('finds a chain that was written anew, and one that was cut', async () => {
+    const trail = await audit.begin({ anchor: anAnchor() });
+    for (let at = 0; at < 3; at += 1) trail.note(anEntry());
+    await audit.written(trail);
+    await trail.stop();
+    const known = told.map((line) => /(\d+):(\w+)$/.exec(line) ?? []).map(([, seq, hash]) => ({ seq: Number(seq), hash: hash ?? '' }));
+    expect((await verifyAudit(audit.files, known)).findings).to.deep.equal([]);
+
+    const [file = ''] = audit.files;
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    let end = { seq: 0, hash: '0'.repeat(64) };
+    writeFileSync(file, `${lines.map((line) => {
+      const { seq: _seq, prev: _prev, ...fields } = readChainLine(line)?.fields ?? {};
+      const next = chainLine(end, { ...fields, user: 'eve' });
+      end = next.end;
+      return next.line;
+    }).join('\n')}\n`);
+    expect((await verifyAudit(audit.files)).findings).to.deep.equal([]);
+    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include('changed');
+    writeFileSync(file, `${lines.slice(0, 2).join('\n')}\n`);
+    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include('cut');
+  });
+});
+
+describe('the place of an anchor', () => {
+  let folder: string;
+  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-anchor-')); });
+  afterEach(() => { rmSync(folder, { recursive: true }); });
+
+  it('is a file that grows, and that its owner alone may read', async () => {
+    const path = join(folder, 'anchors');
+    await anchorPlace(`file:${path}`)('one');
+    await anchorPlace(`file:${path}`)('two');
+
+    expect(readFileSync(path, 'utf8')).to.equal('one\ntwo\n');
+    expect(statSync(path).mode & 0o777).to.equal(0o600);
+  });
+
+  it('is a program that reads the line, with nothing of the daemon\'s variables', async () => {
+    const path = join(folder, 'tell');
+    writeFileSync(path, `#!/bin/sh\ncat > '${folder}/told'; env | grep -c SANDPOOL >> '${folder}/told'; true\n`);
+    chmodSync(path, 0o700);
+    process.env['SANDPOOL_TEST_OF_ANCHORS'] = 'secret';
+    await anchorPlace(`command:${path}`)('a line').finally(() => { delete process.env['SANDPOOL_TEST_OF_ANCHORS']; });
+
+    expect(readFileSync(join(folder, 'told'), 'utf8')).to.equal('a line\n0\n');
+  });
+
+  it('says what a program complained of, and that it is not there', async () => {
+    const path = join(folder, 'tell');
+    writeFileSync(path, '#!/bin/sh\necho out of paper >&2; exit 3\n');
+    chmodSync(path, 0o700);
+
+    expect((await rejection(anchorPlace(`command:${path}`)('a line'))).message).to.equal(`${path} ended with 3: out of paper`);
+    expect((await rejection(anchorPlace(`command:${folder}/nothing`)('a line'))).message).to.include('ENOENT');
+  });
+});
