@@ -143,6 +143,7 @@ static void hand_over_stdio(void) {
     struct stat sandbox;
     snprintf(path, sizeof path, "/proc/%d", (int)join.order.pid);
     if (stat(path, &sandbox) < 0) fail("the sandbox is gone", errno);
+    if (sandbox.st_uid == 0 || sandbox.st_gid == 0) fail("a sandbox of root's is not joined", 0);
     join.host_uid = sandbox.st_uid;
     join.host_gid = sandbox.st_gid;
     for (int fd = 0; fd <= 2; fd++)

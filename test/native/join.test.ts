@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
@@ -64,6 +65,17 @@ describe('launcher join', function () {
     const ended = await run(['grep', '^Groups:', '/proc/self/status'], { through: ['setpriv', '--groups', '4,27'] });
 
     expect(ended.stdout.trim()).to.equal('Groups:');
+  });
+
+  it('does not join what is root\'s on the host', async function () {
+    if (!asRoot) skipBecause(this, 'needs root');
+    const own = spawn('sleep', ['60'], { stdio: 'ignore' });
+    await once(own, 'spawn');
+    const pid = own.pid ?? 0;
+    const ended = await exec(workshop, { ...sandbox, pid, startTime: startTimeOf(pid) ?? 'gone' }, { command: ['true'] });
+    own.kill();
+
+    expect([ended.code, ended.stderr]).to.deep.equal([125, 'launcher: a sandbox of root\'s is not joined\n']);
   });
 
   it('closes every descriptor but the standard ones', async () => {
