@@ -30,7 +30,10 @@ export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolS
 
 const UNNAMED: Container = { name: 'main', image: 'host' };
 
-/** Of each resource, what the last layer that names it says, request and limit alike. */
+/**
+ * Of each resource, what the last layer that names it says, request and limit alike. A request of `inlineResources` alone leaves the limit
+ * as the layers below have it, or raises it to itself.
+ */
 const resourcesOf = (template: Resources | undefined, source: PoolSource, instanceType: InstanceType | undefined): Resources | undefined => {
   const { cpu, memory, inlineResources, multiplier = 1 } = source;
   const own = amounts({ cpu, memory });
@@ -44,14 +47,22 @@ const resourcesOf = (template: Resources | undefined, source: PoolSource, instan
       const request = layer.requests?.[resource];
       const limit = layer.limits?.[resource];
       if (request === undefined && limit === undefined) continue;
+      const kept = layer === inlineResources ? largerThan(request, limits[resource] ?? requests[resource]) : undefined;
       delete requests[resource];
       delete limits[resource];
       if (request !== undefined) requests[resource] = request;
-      if (limit !== undefined) limits[resource] = limit;
+      const now = limit ?? kept;
+      if (now !== undefined) limits[resource] = now;
     }
   }
   const named = { ...(isEmpty(requests) ? {} : { requests }), ...(isEmpty(limits) ? {} : { limits }) };
   return isEmpty(named) ? undefined : named;
+};
+
+/** The limit that was, where a request leaves room below it. */
+const largerThan = (request: string | undefined, limit: string | undefined): string | undefined => {
+  if (request === undefined || limit === undefined) return undefined;
+  return (parseQuantity(limit) ?? 0) > (parseQuantity(request) ?? 0) ? limit : undefined;
 };
 
 const multiplied = ({ baseResources: { requests, limits } }: InstanceType, factor: number): Resources =>

@@ -65,6 +65,10 @@ describe('what a pool’s instances are started from', () => {
     expect(sizeOf({ instanceType: 'large', multiplier: 2.5 })).to.deep.equal([5, 5_120, 2.5, 2_560]);
     expect(sizeOf({ instanceType: 'large', inlineResources: { limits: { cpu: '3' } } })).to.deep.equal([3, 2_048, 3, 1_024]);
     expect(sizeOf({ instanceType: 'large', inlineResources: { requests: { cpu: '3' } }, memory: '96Mi' })).to.deep.equal([3, 96, undefined, undefined]);
+    // A request alone lowers no limit, and raises one that would be below it.
+    expect(sizeOf({ inlineResources: { requests: { cpu: '250m' } } })).to.deep.equal([0.5, 128, 0.25, 128]);
+    expect(sizeOf({ instanceType: 'large', inlineResources: { requests: { cpu: '500m', memory: '64Mi' } } })).to.deep.equal([2, 2_048, 0.5, 64]);
+    expect(sizeOf({ inlineResources: { requests: { cpu: '1' } } })).to.deep.equal([1, 128, undefined, undefined]);
     expect(sizeOf({ cpu: '1', memory: '1Gi', inlineResources: { limits: { cpu: '9', memory: '9Gi' } } })).to.deep.equal([1, 1_024, undefined, undefined]);
     expect(rendered({ templateName: 'web', cpu: '2' }).definition.containers[1]).to.deep.equal(rendered({ templateName: 'web' }).definition.containers[1]);
   });

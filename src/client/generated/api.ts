@@ -1566,7 +1566,7 @@ export interface CreatePoolBody {
    */
   memory?: string;
   /**
-   * Of the first container; counts before the instance type.
+   * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
   inlineResources?: {
     requests?: {
@@ -1979,7 +1979,7 @@ export interface Pool {
      */
     memory?: string;
     /**
-     * Of the first container; counts before the instance type.
+     * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
      */
     inlineResources?: {
       requests?: {
@@ -2347,7 +2347,7 @@ export interface UpdatePoolBody {
    */
   memory?: string;
   /**
-   * Of the first container; counts before the instance type.
+   * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
   inlineResources?: {
     requests?: {
@@ -2667,7 +2667,7 @@ export interface Env {
            */
           multiplier?: number;
           /**
-           * Of the first container; counts before the instance type.
+           * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
            */
           inlineResources?: {
             requests?: {
@@ -3260,7 +3260,7 @@ export interface NarrowEnv {
            */
           multiplier?: number;
           /**
-           * Of the first container; counts before the instance type.
+           * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
            */
           inlineResources?: {
             requests?: {
@@ -3391,7 +3391,7 @@ export interface AddMemberBody {
    */
   multiplier?: number;
   /**
-   * Of the first container; counts before the instance type.
+   * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
   inlineResources?: {
     requests?: {
@@ -3474,7 +3474,7 @@ export interface EditableMember {
    */
   multiplier?: number;
   /**
-   * Of the first container; counts before the instance type.
+   * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
   inlineResources?: {
     requests?: {
@@ -3550,7 +3550,7 @@ export interface UpdateMemberBody {
    */
   multiplier?: number;
   /**
-   * Of the first container; counts before the instance type.
+   * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
   inlineResources?: {
     requests?: {

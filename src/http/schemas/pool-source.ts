@@ -43,7 +43,7 @@ export const RecordedPoolFields = {
   multiplier: maybe(z.number().min(0.01).max(1_000)).describe('Of the instance type; at most its `maxMultiplier`.'),
   cpu: maybe(cpuAmount).describe('Of the first container; counts before all else that says it.'),
   memory: maybe(memoryAmount).describe('Of the first container; counts before all else that says it.'),
-  inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe('Of the first container; counts before the instance type.'),
+  inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe('Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.'),
   overrides: maybe(PublicOverrides).describe('What differs from the template.'),
 };
 
