@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 import { ApiUnreachable, LinkLate, NotSent, refusedBy } from './api-errors.ts';
 import type { ClusterAccess } from './cluster-access.ts';
@@ -95,9 +96,11 @@ export class ChannelSocket {
     const url = new URL(server.pathname.replace(/\/$/, '') + terms.path, server);
     url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
     const authorization = terms.access.authorization();
+    const session = sessions.get(terms.access);
     const ws = new WebSocket(url, [...terms.subprotocols], {
-      ...tls, maxPayload: MAX_PAYLOAD, handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
+      ...tls, ...(session === undefined ? {} : { session }), maxPayload: MAX_PAYLOAD, handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
       finishRequest: (request) => {
+        keepSession(terms.access, request);
         request.setHeader('Sec-WebSocket-Protocol', terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE));
         request.end();
       },
@@ -233,6 +236,18 @@ export class ChannelSocket {
     this.#events?.closed(why, clean);
   }
 }
+
+/**
+ * The last TLS session of each access. A link that resumes it is spared the certificates of both sides, 5 of some 60 ms of a
+ * command (RFC 8446, 2.2). An API server that does not know it any more shakes hands in full.
+ */
+const sessions = new WeakMap<ClusterAccess, Buffer>();
+
+const keepSession = (access: ClusterAccess, request: ClientRequest): void => {
+  request.once('socket', (socket) => {
+    if (socket instanceof TLSSocket) socket.on('session', (session) => { sessions.set(access, session); });
+  });
+};
 
 const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 

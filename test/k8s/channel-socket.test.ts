@@ -1,0 +1,75 @@
+import { KubeConfig } from '@kubernetes/client-node';
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { WebSocketServer } from 'ws';
+import { ChannelSocket } from '../../src/k8s/channel-socket.ts';
+import type { ClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
+import { skipBecause } from '../support/skip-because.ts';
+
+const PROTOCOL = 'v5.channel.k8s.io';
+
+describe('a link to the API server', () => {
+  let certificate: Certificate;
+  let server: Server;
+  let port: number;
+  /** Of each link that was opened, whether it resumed a session. */
+  let resumed: boolean[];
+
+  before(function () {
+    const made = aCertificate();
+    if (!made) return skipBecause(this, 'there is no openssl to make a certificate with');
+    certificate = made;
+  });
+  after(() => { if (certificate) rmSync(certificate.folder, { recursive: true }); });
+
+  const serve = async (at = 0): Promise<void> => {
+    server = createServer({ cert: certificate.cert, key: certificate.key });
+    server.on('secureConnection', (socket: TLSSocket) => { resumed.push(socket.isSessionReused()); });
+    new WebSocketServer({ server, handleProtocols: () => PROTOCOL });
+    await once(server.listen(at, '127.0.0.1'), 'listening');
+    port = (server.address() as AddressInfo).port;
+  };
+  beforeEach(async () => {
+    resumed = [];
+    await serve();
+  });
+  afterEach(() => { server.close(); });
+
+  const anAccess = (): ClusterAccess => ({
+    server: new URL(`https://127.0.0.1:${port}`), tls: { ca: certificate.cert, rejectUnauthorized: true }, authorization: () => undefined, rejected: () => undefined,
+    kubeConfig: new KubeConfig(),
+  });
+  const opened = async (access: ClusterAccess): Promise<void> => {
+    const link = await ChannelSocket.open({ access, path: '/exec', subprotocols: [PROTOCOL], agent: 'test' });
+    link.listen({ data: () => undefined, closed: () => undefined });
+    await link.roundTrip(); // the session's ticket came before the answer
+    link.close();
+    await link.closed;
+  };
+
+  it('resumes the TLS session of the one before, of the same access alone', async () => {
+    const access = anAccess();
+    await opened(access);
+    await opened(access);
+    await opened(access);
+    await opened(anAccess());
+    expect(resumed).to.deep.equal([false, true, true, false]);
+  });
+
+  it('opens in full where the API server was started anew and knows no session', async () => {
+    const access = anAccess();
+    await opened(access);
+    const ended = once(server, 'close');
+    server.close();
+    await ended;
+    await serve(port);
+    await opened(access);
+    await opened(access);
+    expect(resumed).to.deep.equal([false, false, true]);
+  });
+});
