@@ -74,6 +74,7 @@ static const struct {
     {SYS_io_uring_setup, ENOSYS},
     {SYS_io_uring_enter, ENOSYS},
     {SYS_io_uring_register, ENOSYS},
+    {SYS_io_setup, ENOSYS}, /* fs.aio-max-nr counts for the whole machine */
     {SYS_fanotify_init, EPERM},
     {SYS_fanotify_mark, EPERM},
     {SYS_memfd_secret, ENOSYS},

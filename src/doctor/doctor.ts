@@ -1,11 +1,11 @@
-import { bubblewrap, cgroups, launcher, namespaces, nodeVersion, openFiles, trialSandbox, uidRange } from './machine-checks.ts';
+import { bubblewrap, cgroups, launcher, namespaces, nodeVersion, openFiles, sharedLimits, trialSandbox, uidRange } from './machine-checks.ts';
 import { daemonHealth, firstKey, ports } from './daemon-checks.ts';
 import { clock, dataFolder, diskSpace, keyFiles, store } from './data-checks.ts';
 import { type Check, type Finding, type Patient, problem } from './finding.ts';
 
 const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ['node', nodeVersion], ['launcher', launcher], ['bubblewrap', bubblewrap], ['namespaces', namespaces], ['sandboxes', trialSandbox], ['cgroups', cgroups],
-  ['uid range', uidRange], ['open files', openFiles], ['clock', clock], ['data folder', dataFolder], ['disk', diskSpace], ['keys', keyFiles], ['store', store],
+  ['uid range', uidRange], ['shared limits', sharedLimits], ['open files', openFiles], ['clock', clock], ['data folder', dataFolder], ['disk', diskSpace], ['keys', keyFiles], ['store', store],
   ['port', ports], ['daemon', daemonHealth], ['tenant key', firstKey],
 ];
 const CHECK_MS = 30_000;

@@ -19,6 +19,8 @@ export interface Patient {
   readonly launcherPath: string;
   /** `/etc`, for its accounts. */
   readonly etc: string;
+  /** The daemon's, and this program's. */
+  readonly uid: number | undefined;
 }
 
 /** Changes nothing on the machine. What it throws counts as a problem. */

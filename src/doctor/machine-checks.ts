@@ -69,6 +69,22 @@ export const openFiles: Check = () => {
     : warning('open files', `at most ${soft ?? ''}: with many sandboxes and connections they run out`, `ulimit -n ${LEAST_FILES * 4} before the daemon starts (systemd: LimitNOFILE)`);
 };
 
+/** What no cgroup counts: the kernel does by host uid, and of some things there is so much for the whole machine. */
+export const sharedLimits: Check = ({ uid, daemon }) => {
+  const without = daemon || uid !== 0 ? undefined : socketsUncounted();
+  if (without !== undefined) return warning('shared limits', `this kernel has no ${without}: what sandboxes' sockets hold is limited by nothing but net.ipv4.tcp_mem`, 'use cgroup v2, which counts it as memory');
+  return uid === 0 ? ok('shared limits', 'each sandbox has a host uid, and limits, of its own')
+    : warning('shared limits', `all sandboxes have uid ${uid ?? 'of the daemon'}: what the kernel counts by user (processes without a cgroup, inotify watches, pipes' memory, message queues, pending signals) one of them ` +
+      'can use up for the others and the daemon', 'run the daemon as root, so that each sandbox has a host uid of its own');
+};
+
+/** The file that is missing, with cgroup v1 alone. */
+const socketsUncounted = (): string | undefined => {
+  const folder = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8')).get('memory');
+  if (folder === undefined || !isWritable(join(CGROUPS, 'memory', folder))) return undefined;
+  return existsSync(join(CGROUPS, 'memory', folder, 'memory.kmem.tcp.limit_in_bytes')) ? undefined : 'memory.kmem.tcp.limit_in_bytes';
+};
+
 /** An account whose uid a sandbox gets could read its files and end its processes. */
 export const uidRange: Check = ({ config, etc }) => {
   if (process.getuid?.() !== 0 || config.isolation === 'none') return [];

@@ -27,7 +27,7 @@ describe('the doctor', function () {
 
   const findings = async (name: string, settings: NamedTexts = {}, given: Partial<Patient> = {}): Promise<readonly Finding[]> => {
     const { config } = loadConfig({ env: {}, argvOptions: { dataDir, listen: '127.0.0.1:0', ...settings } });
-    const all = await examine({ config, daemon: undefined, bwrapPath: '/usr/bin/bwrap', launcherPath: process.execPath, etc: folder, ...given });
+    const all = await examine({ config, daemon: undefined, bwrapPath: '/usr/bin/bwrap', launcherPath: process.execPath, etc: folder, uid: process.getuid?.(), ...given });
     for (const { status, advice } of all) expect(advice !== undefined).to.equal(status !== 'ok');
     return all.filter((finding) => finding.name === name);
   };
@@ -55,6 +55,14 @@ describe('the doctor', function () {
     const broken = join(folder, 'bwrap');
     writeFileSync(broken, '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n', { mode: 0o755 });
     expect((await findings('sandboxes', {}, { bwrapPath: broken }))[0]).to.include({ status: 'problem', message: 'none can be started: bwrap: No permissions to create new namespace' });
+  });
+
+  it('names what the kernel counts by user where all sandboxes have one, the daemon’s', async () => {
+    const [finding] = await findings('shared limits', {}, { uid: 1_000 });
+    expect(finding).to.include({ status: 'warning', advice: 'run the daemon as root, so that each sandbox has a host uid of its own' });
+    expect(finding?.message).to.match(/uid 1000.*processes.*inotify.*pipes.*message queues/);
+    expect(await status('shared limits', {}, { uid: 0 })).to.equal('ok');
+    expect(await status('shared limits', { isolation: 'none' }, { uid: 0 })).to.equal('ok');
   });
 
   it('sees accounts and containers in the range of host uids', async function () {

@@ -8,7 +8,7 @@ export const refusedCalls: Answers = {
   mount: 'EPERM', umount2: 'EPERM', pivot_root: 'EPERM', chroot: 'EPERM', fsopen: 'ENOSYS', fsconfig: 'ENOSYS', fsmount: 'ENOSYS', fspick: 'ENOSYS',
   open_tree: 'ENOSYS', move_mount: 'ENOSYS', mount_setattr: 'ENOSYS', open_tree_attr: 'ENOSYS', 'a call newer than the filter': 'ENOSYS',
   setuid: 'EINVAL', setgroups: 'EPERM', sethostname: 'EPERM', keyctl: 'EPERM', add_key: 'EPERM', request_key: 'EPERM',
-  bpf: 'EPERM', perf_event_open: 'EPERM', userfaultfd: 'EPERM', io_uring_setup: 'ENOSYS', io_uring_enter: 'ENOSYS', io_uring_register: 'ENOSYS',
+  bpf: 'EPERM', perf_event_open: 'EPERM', userfaultfd: 'EPERM', io_uring_setup: 'ENOSYS', io_uring_enter: 'ENOSYS', io_uring_register: 'ENOSYS', io_setup: 'ENOSYS',
   open_by_handle_at: 'EPERM', name_to_handle_at: 'EPERM', kexec_load: 'EPERM', kexec_file_load: 'EPERM',
   init_module: 'EPERM', finit_module: 'EPERM', delete_module: 'EPERM', fanotify_init: 'EPERM', swapon: 'EPERM', reboot: 'EPERM', acct: 'EPERM',
   quotactl: 'EPERM', syslog: 'EPERM', settimeofday: 'EPERM', clock_settime: 'EPERM', adjtimex: 'EPERM', personality: 'EPERM', mbind: 'EPERM', move_pages: 'EPERM',

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
@@ -138,6 +139,8 @@ static void try_kernel(void) {
   CALL(io_uring_setup, 1, params);
   CALL(io_uring_enter, -1, 0, 0, 0, NULL);
   CALL(io_uring_register, -1, 0, NULL, 0);
+  aio_context_t aio = 0;
+  CALL(io_setup, 1, &aio);
   CALL(open_by_handle_at, AT_FDCWD, handle, O_RDONLY);
   CALL(name_to_handle_at, AT_FDCWD, "/", handle, params, 0);
   CALL(kexec_load, 0, 0, NULL, 0);

@@ -34,7 +34,7 @@ const examination = async ({ env }: CliContext, options: NamedTexts): Promise<re
   const look = async (argvOptions: NamedTexts, from: NamedTexts): Promise<readonly Finding[]> => {
     const { config } = loadConfig({ env: from, argvOptions });
     return await examine({
-      config, daemon: readDaemonNote(config.dataDir), bwrapPath: '/usr/bin/bwrap', etc: '/etc',
+      config, daemon: readDaemonNote(config.dataDir), bwrapPath: '/usr/bin/bwrap', etc: '/etc', uid: process.getuid?.(),
       launcherPath: fileURLToPath(new URL('../../../native/build-output/launcher', import.meta.url)),
     });
   };

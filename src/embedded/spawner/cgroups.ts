@@ -30,6 +30,14 @@ const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 const PIDS_SHARE = 3 / 4;
 /** Of the machine's memory, for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
+/** Beside 1,024 of any one process, in v1's terms: all sandboxes together. The daemon, and the machine's own programs, come first. */
+const WEIGHT_OF_ALL = 256;
+/** v1 counts what sockets hold apart from the memory; so much of a sandbox's memory they may hold beside it, and at least that. */
+const SOCKETS_SHARE = 1 / 8;
+const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
+/** Of what the machine's TCP may hold before it is regulated, for all sandboxes together; half of that for one tenant. */
+const TCP_SHARE = 3 / 4;
+const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
 /**
  * A tenant's folder begins so, an id never does. Where there is not enough of the processor, tenants have equal parts of it, a tenant's
  * sandboxes equal parts of its own, and all of them together no more than the daemon has.
@@ -119,6 +127,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   if (missing.includes('memory') && missing.includes('pids')) return undefined;
   limitAllProcesses(base);
   if (!missing.includes('memory')) writeWherePresent(join(base, 'memory.max'), String(memoryOfAll()));
+  writeWherePresent(join(base, 'cpu.weight'), String((WEIGHT_OF_ALL * 100) / 1_024));
   return {
     level: 'cgroup-v2',
     warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
@@ -172,13 +181,26 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   const missing = V1_CONTROLLERS.filter((controller) => !bases.has(controller));
   limitAllProcesses(bases.get('pids'));
   const memory = bases.get('memory');
-  if (memory !== undefined) writeWherePresent(join(memory, 'memory.limit_in_bytes'), String(memoryOfAll()));
+  const sockets = memory !== undefined && existsSync(join(memory, SOCKETS)) ? socketsOfAll() : 0;
+  if (memory !== undefined) {
+    writeWherePresent(join(memory, 'memory.limit_in_bytes'), String(memoryOfAll()));
+    limitSockets(memory, sockets);
+  }
+  const cpu = bases.get('cpu');
+  if (cpu !== undefined) writeWherePresent(join(cpu, 'cpu.shares'), String(WEIGHT_OF_ALL));
   return {
     level: 'cgroup-v1',
-    warnings: missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
+    warnings: [
+      ...missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
+      ...(memory === undefined || sockets > 0 ? [] : [`this kernel has no ${SOCKETS}: what sandboxes' sockets hold is not limited`]),
+    ],
     create: (id, tenant, limits) => [...bases].map(([controller, base]) => {
-      const folder = makeFolder(makeFolder(base, folderOf(tenant)), id);
-      if (controller === 'memory') limitMemory(folder, limits.memoryBytes);
+      const shared = makeFolder(base, folderOf(tenant));
+      const folder = makeFolder(shared, id);
+      if (controller === 'memory') {
+        limitSockets(shared, sockets / 2);
+        limitMemory(folder, limits.memoryBytes);
+      }
       else if (controller === 'pids') writeFileSync(join(folder, 'pids.max'), String(limits.processes));
       else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
       return folder;
@@ -201,7 +223,16 @@ const memoryOfAll = (): number => Math.floor((totalmem() * MEMORY_SHARE) / 4_096
 const limitMemory = (folder: string, bytes: number): void => {
   writeFileSync(join(folder, 'memory.limit_in_bytes'), String(bytes));
   writeWherePresent(join(folder, 'memory.memsw.limit_in_bytes'), String(bytes));
+  limitSockets(folder, Math.max(bytes * SOCKETS_SHARE, LEAST_FOR_SOCKETS));
 };
+
+/** Where more is held already, the limit stays as it was. */
+const limitSockets = (folder: string, bytes: number): void => {
+  writeWherePresent(join(folder, SOCKETS), String(Math.floor(bytes)));
+};
+
+/** Below this the machine does not regulate TCP at all, so that no other program notices. The kernel counts in pages, of 4 KiB at least. */
+const socketsOfAll = (): number => Math.floor(Number(readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)[0]) * TCP_SHARE) * 4_096;
 
 const makeFolder = (base: string, id: string): string => {
   const folder = `${base}/${id}`;
@@ -241,5 +272,5 @@ const writeWherePresent = (path: string, text: string): void => {
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
 const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
-/** Swap accounting may be absent or switched off. */
-const isRefused = (error: unknown): boolean => ['EOPNOTSUPP', 'EACCES', 'EPERM'].includes(String(codeOf(error)));
+/** Swap accounting may be absent or switched off; more may be held than is allowed from now on. */
+const isRefused = (error: unknown): boolean => ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));

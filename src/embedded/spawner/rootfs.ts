@@ -12,6 +12,13 @@ export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 /** Bound, so that they follow the machine's. */
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
+/**
+ * Of /proc, as container runtimes have it by default (OCI: maskedPaths and readonlyPaths of Docker and containerd): what tells of the machine or of
+ * others' keys is empty, what would set something is read-only besides not being the sandbox's.
+ */
+const MASKED_PROC = ['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'timer_list', 'timer_stats', 'sched_debug', 'scsi'] as const;
+const READ_ONLY_PROC = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'] as const;
+
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME, USER: 'sandbox', LOGNAME: 'sandbox', SHELL: '/bin/sh', LANG: 'C.UTF-8',
@@ -27,6 +34,8 @@ export interface Rootfs {
   readonly launcher: string;
   /** bubblewrap's options for /usr, /etc and what points into them. */
   readonly system: readonly string[];
+  /** The same for what is masked in /proc, once that is mounted. */
+  readonly proc: readonly string[];
   /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
   readonly taken: readonly string[];
   readonly user: InsideIds;
@@ -34,7 +43,7 @@ export interface Rootfs {
 
 /** With an image in place of the machine's own. */
 export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
-  (image ? { launcher: own.launcher, system: image.system, taken: image.taken, user: image.user } : own);
+  (image ? { launcher: own.launcher, proc: own.proc, system: image.system, taken: image.taken, user: image.user } : own);
 
 /**
  * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host uids of their own, so
@@ -57,6 +66,7 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   put(join(folder, 'launcher'), readFileSync(launcherPath), 0o755);
   return {
     launcher: join(folder, 'launcher'),
+    proc: maskedProc(folder),
     taken: ['usr', 'etc', 'proc', 'dev', 'bin', 'sbin', 'lib', 'lib64'],
     user: { uid: INSIDE_ID, gid: INSIDE_ID },
     system: [
@@ -66,6 +76,18 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
       ...BOUND_ETC.filter((name) => isFolder(join('/etc', name))).flatMap((name) => ['--ro-bind', join('/etc', name), join('/etc', name)]),
     ],
   };
+};
+
+/** Of what this kernel has. What is read-only is the host's, which shows each process its own namespaces' values. */
+const maskedProc = (folder: string): readonly string[] => {
+  const [file, directory] = [join(folder, 'nothing'), join(folder, 'nothing.d')];
+  put(file, Buffer.alloc(0), 0o444);
+  mkdirSync(directory, { recursive: true, mode: 0o555 });
+  const present = (names: readonly string[]): readonly string[] => names.map((name) => `/proc/${name}`).filter((path) => existsSync(path));
+  return [
+    ...present(MASKED_PROC).flatMap((path) => ['--ro-bind', isFolder(path) ? directory : file, path]),
+    ...present(READ_ONLY_PROC).flatMap((path) => ['--ro-bind', path, path]),
+  ];
 };
 
 /** Replaced as a whole, and only where it differs: sandboxes may be reading it. */
@@ -98,7 +120,7 @@ export const bwrapOptions = (definition: InstanceDefinition, container: Containe
     '--cap-drop', 'ALL', '--new-session', '--hostname', 'sandbox',
     ...rootfs.system,
     ...(definition.network === 'host' && existsSync('/etc/resolv.conf') ? ['--ro-bind', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
-    '--proc', '/proc',
+    '--proc', '/proc', ...rootfs.proc,
     '--dev', '/dev', '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
     '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/tmp',
     '--size', part(1 / 4), '--perms', '0755', '--tmpfs', HOME,

@@ -35,6 +35,33 @@ describe('the cgroups of a data folder', () => {
     cgroups.remove();
   });
 
+  it('hold a part of the machine\'s memory for TCP, a tenant half of that, a sandbox an eighth of its memory', function () {
+    const cgroups = findCgroups(`sandpool-test-${process.pid}`);
+    if (cgroups.level !== 'cgroup-v1') skipBecause(this, 'with cgroup v2 a sandbox\'s memory counts what its sockets hold');
+    const folders = [...cgroups.create('one', 'team/alice', { memoryBytes: 256 << 20, cpuCores: 1, processes: 100 }), ...cgroups.create('small', 'team/alice', { memoryBytes: 16 << 20, cpuCores: 1, processes: 100 })];
+    const [one, small] = folders.filter((folder) => existsSync(join(folder, 'memory.kmem.tcp.limit_in_bytes')));
+    const read = (folder: string): number => Number(readFileSync(join(folder, 'memory.kmem.tcp.limit_in_bytes'), 'utf8'));
+    const [own, least, tenant, all] = [read(one ?? ''), read(small ?? ''), read(dirname(one ?? '')), read(dirname(dirname(one ?? '')))];
+    removeCgroups(folders);
+    cgroups.remove();
+
+    const [unregulated] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s/).map(Number);
+    expect([own, least]).to.deep.equal([32 << 20, 8 << 20]);
+    expect(all).to.equal(Math.floor((unregulated ?? 0) * 3 / 4) * 4_096);
+    expect(tenant).to.be.within(all / 2 - 4_096, all / 2);
+  });
+
+  it('have less weight together than one process of the daemon', function () {
+    const cgroups = findCgroups(`sandpool-test-${process.pid}`);
+    if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const folders = cgroups.create('one', 'team/alice', { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 });
+    const weights = folders.flatMap((folder) => ['cpu.shares', 'cpu.weight'].map((name) => join(dirname(dirname(folder)), name))).filter((path) => existsSync(path)).map((path) => readFileSync(path, 'utf8').trim());
+    removeCgroups(folders);
+    cgroups.remove();
+    if (weights.length === 0) skipBecause(this, 'no cgroup shares out the processor here');
+    expect(weights).to.deep.equal([cgroups.level === 'cgroup-v1' ? '256' : '25']);
+  });
+
   it('are found also where an older version made them, beside the tenants', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');

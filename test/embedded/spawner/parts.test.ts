@@ -94,7 +94,7 @@ describe('orders', () => {
 
 describe('what bubblewrap is told', () => {
   const options = (definition = aDefinition()): string =>
-    bwrapOptions(definition, definition.containers[0] ?? aContainer(), { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system: [] }).join(' ');
+    bwrapOptions(definition, definition.containers[0] ?? aContainer(), { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system: [], proc: [] }).join(' ');
 
   it('has memory for files in all at most half of the sandbox\'s', () => {
     const sizes = [...options().matchAll(/--size (\d+)/g)].map((match) => Number(match[1]));

@@ -1,0 +1,88 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { buildLauncher } from '../../support/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
+import { aDefinition, anOrder } from '../../support/instance-orders.ts';
+import { skipBecause } from '../../support/skip-because.ts';
+
+const MIB = 2 ** 20;
+/** Connects to itself 64 times, and each time sends what the kernel takes without anybody reading it; prints how many bytes that were. */
+const HOARD = `
+use IO::Socket::INET; use Errno qw(EAGAIN);
+my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 128, Proto => 'tcp') or die;
+my ($held, @kept) = (0);
+for (1..64) {
+  my $out = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $listener->sockport, Proto => 'tcp') or last;
+  push @kept, $out, $listener->accept;
+  $out->blocking(0);
+  while (defined(my $sent = syswrite($out, "x" x 65536))) { $held += $sent }
+}
+print $held;`;
+
+describe('memory of the kernel\'s that a sandbox holds', function () {
+  this.timeout(60_000);
+  let spawned: WatchedDriver;
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+  });
+  after(() => spawned.close());
+
+  it('for sockets is no more than its limit allows', async function () {
+    const { isolation } = spawned.driver.describe();
+    if (!isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const memoryBytes = 128 * MIB;
+    const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes })));
+    const { exitCode, stdout, stderr } = await spawned.exec(id, ['perl', '-e', HOARD], { timeoutMs: 30_000 });
+    expect({ exitCode, stderr: String(stderr) }).to.deep.equal({ exitCode: 0, stderr: '' });
+    expect(Number(String(stdout))).to.be.within(MIB, isolation === 'cgroup-v1' ? memoryBytes / 4 : memoryBytes);
+  });
+
+  it('for files without content counts as its memory, by what is charged for each', async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 64 * MIB })));
+    const charged = (): number => Math.max(...spawned.noteOf(id).cgroups.flatMap((folder) => ['memory.usage_in_bytes', 'memory.current'].map((name) => join(folder, name)))
+      .filter((path) => existsSync(path)).map((path) => Number(readFileSync(path, 'utf8'))));
+    const before = charged();
+    await spawned.sh(id, 'cd /tmp; perl -e \'for (1..10_000) { open(my $file, ">", "empty-$_") or die $! }\'');
+    expect(charged() - before).to.be.greaterThan(10_000 * 512);
+  });
+});
+
+/** What container runtimes mask, and what they make read-only: the OCI defaults of containerd and Docker, below /proc. */
+const MASKED = ['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'timer_list', 'timer_stats', 'sched_debug', 'scsi'];
+const READ_ONLY = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'];
+
+describe('/proc in a sandbox', function () {
+  this.timeout(60_000);
+  let spawned: WatchedDriver;
+  let id: string;
+
+  before(async () => {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+    ({ id } = await spawned.launched());
+  });
+  after(() => spawned.close());
+
+  for (const name of MASKED) {
+    it(`has nothing in /proc/${name}`, async function () {
+      if (!existsSync(`/proc/${name}`)) skipBecause(this, 'this kernel has none');
+      expect(await spawned.sh(id, `[ ! -d /proc/${name} ] || ls -A /proc/${name}; [ -d /proc/${name} ] || cat /proc/${name}; echo read`)).to.equal('read\n');
+    });
+  }
+
+  for (const name of READ_ONLY) {
+    it(`has /proc/${name} read-only`, async function () {
+      if (!existsSync(`/proc/${name}`)) skipBecause(this, 'this kernel has none');
+      expect(await spawned.sh(id, `while read -r _ _ _ _ place options _; do [ "$place" = /proc/${name} ] && echo "$options"; done < /proc/self/mountinfo`)).to.match(/^ro,nosuid,nodev/);
+    });
+  }
+
+  it('is otherwise the sandbox\'s own', async () => {
+    expect(await spawned.sh(id, 'cat /proc/1/comm; cat /proc/sys/kernel/hostname; head -c 5 /proc/meminfo; ls /proc/self/fd >/dev/null && echo; cat /proc/sys/net/core/somaxconn')).to.match(/^\w.*\nsandbox\nMemTo\n\d+\n$/);
+    expect(readdirSync('/proc').length).to.be.greaterThan(Number(await spawned.sh(id, 'ls /proc | grep -c "^[0-9]"')));
+  });
+});
