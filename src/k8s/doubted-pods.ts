@@ -64,11 +64,12 @@ export class DoubtedPods {
   }
 
   async #resolve(key: string): Promise<void> {
-    await this.#turns.take(PATIENCE_MS);
+    const [namespace = ''] = key.split('/');
+    const turn = await this.#turns.take(namespace, PATIENCE_MS);
     try {
       await this.#read(key);
     } finally {
-      this.#turns.done();
+      turn.done();
     }
   }
 

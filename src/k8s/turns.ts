@@ -1,38 +1,55 @@
+import { FairSlots } from '../lib/fair-slots.ts';
 import { NotSent } from './api-errors.ts';
 
-/** At most `most` at once; others wait their turn, at most `mostWaiting` of them, the first first. */
+/** One in eight is not for a namespace that has all the others. */
+const KEPT_FOR_OTHERS = 8;
+
+/** Of a request that may be sent now. */
+export interface Turn {
+  readonly waitedMs: number;
+  /** Gives it to the next one. May be repeated. */
+  done(): void;
+}
+
+/**
+ * At most `most` at once; others wait their turn, at most `mostWaiting` of them, half of those of one namespace. Namespaces
+ * that wait have one turn each, and none has all of them: however much is asked for in one, another's next request waits
+ * for one answer.
+ */
 export class Turns {
+  readonly #slots: FairSlots;
   readonly #most: number;
   readonly #mostWaiting: number;
-  readonly #waiting = new Set<() => void>();
   readonly #untilCalm = new Set<() => void>();
   #taken = 0;
 
   constructor(most: number, mostWaiting: number) {
     this.#most = most;
     this.#mostWaiting = mostWaiting;
+    this.#slots = new FairSlots({
+      most: () => most, mostOfTenant: () => most - Math.floor(most / KEPT_FOR_OTHERS), mostWaiting, mostWaitingOfTenant: Math.ceil(mostWaiting / 2),
+    });
   }
 
-  /** Answers the milliseconds that it took. Rejects with NotSent where no turn came within `patienceMs`, or too many wait. */
-  async take(patienceMs: number): Promise<number> {
-    if (this.#taken < this.#most) {
-      this.#taken += 1;
-      return 0;
-    }
-    if (this.#waiting.size >= this.#mostWaiting) throw new NotSent(`${this.#mostWaiting} requests wait for a connection already`);
+  /** `namespace`: '' of what is of none. Rejects with NotSent where no turn came within `patienceMs`, or too many wait. */
+  async take(namespace: string, patienceMs: number): Promise<Turn> {
     const began = performance.now();
-    await new Promise<void>((resolve, reject) => {
-      const mine = (): void => {
+    return await new Promise<Turn>((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      let isTaken = false;
+      const takeBack = this.#slots.request(namespace, (release) => {
         clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(mine);
+        isTaken = true;
+        this.#taken += 1;
+        resolve({ waitedMs: performance.now() - began, done: this.#done(release) });
+      });
+      if (isTaken) return;
+      if (!takeBack) return void reject(new NotSent(`too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`));
+      timer = setTimeout(() => {
+        takeBack();
         reject(new NotSent(`no free connection within ${patienceMs} ms`));
       }, patienceMs);
-      this.#waiting.add(mine);
     });
-    return performance.now() - began;
   }
 
   /** Resolves once fewer than half are taken, or after `withinMs`. */
@@ -49,15 +66,14 @@ export class Turns {
     });
   }
 
-  /** Gives the turn to the next one. */
-  done(): void {
-    const [next] = this.#waiting;
-    if (!next) {
+  #done(release: () => void): () => void {
+    let isDone = false;
+    return () => {
+      if (isDone) return;
+      isDone = true;
       this.#taken -= 1;
+      release();
       if (this.#taken < this.#most / 2) for (const calm of [...this.#untilCalm]) calm();
-      return;
-    }
-    this.#waiting.delete(next);
-    next();
+    };
   }
 }

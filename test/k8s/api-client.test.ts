@@ -37,7 +37,7 @@ describe('the API client', () => {
     const held: ServerResponse[] = [];
     answer = (_request, response) => { held.push(response); };
     const before = Array.from({ length: 32 }, () => claims().get('/api/v1/pods'));
-    await eventually(() => held.length === 32, 'every connection of the lane is in use');
+    await eventually(() => held.length === 32, 'every connection that one namespace may have is in use');
     let permitted = true;
     const late = rejection(claims().replace('/apis/x', { a: 1 }, { permitted: () => permitted }));
     permitted = false;
@@ -50,6 +50,22 @@ describe('the API client', () => {
     permitted = true;
     await claims().replace('/apis/x', { a: 1 }, { permitted: () => permitted });
     expect(api.seen.at(-1)?.url).to.equal(`/apis/x?timeout=${WRITE_MS}ms`);
+  });
+
+  it('leaves connections for others where one namespace asks for more than there are, and turns only that one away', async () => {
+    const held: ServerResponse[] = [];
+    answer = ({ url }, response) => { if (url.includes('/loud/')) held.push(response); else json(response, { ok: true }); };
+    const refused: unknown[] = [];
+    const loud = Array.from({ length: 2_200 }, (_, n) => claims().get(`/api/v1/namespaces/loud/pods/${n}`).catch((error: unknown) => { refused.push(error); }));
+    await eventually(() => held.length === 32, 'the loud one has what it may have');
+    await eventually(() => refused.length === 2_200 - 32 - 2_048, 'what is beyond its share of those that wait is refused');
+
+    expect(await claims().get('/api/v1/namespaces/quiet/pods/mine')).to.deep.equal({ ok: true });
+    expect(refused.every((error) => error instanceof NotSent)).to.equal(true);
+    expect(held).to.have.length(32);
+    answer = (_request, response) => { json(response, { ok: true }); };
+    for (const response of held) json(response, { ok: true });
+    await Promise.all(loud);
   });
 
   it('sends what each method says, and answers the JSON', async () => {
@@ -170,8 +186,8 @@ describe('the API client', () => {
     const held: ServerResponse[] = [];
     answer = (_request, response) => { held.push(response); };
     await server.calm('claims');
-    const claimed = Array.from({ length: 16 }, () => claims().create('/claim', {}));
-    await eventually(() => held.length === 16, 'they are on their way');
+    const claimed = Array.from({ length: 18 }, () => claims().create('/claim', {}));
+    await eventually(() => held.length === 18, 'they are on their way');
     let calm = 0;
     const first = server.calm('claims').then(() => { calm += 1; });
     await server.calm('background');
@@ -182,11 +198,11 @@ describe('the API client', () => {
     await first;
     const began = performance.now();
     const again = claims().create('/claim', {});
-    await eventually(() => held.length === 17, 'it is on its way');
+    await eventually(() => held.length === 19, 'it is on its way');
     await server.calm('claims');
     expect(performance.now() - began).to.be.at.least(900);
 
-    for (const response of [...others, ...held.slice(16)]) json(response, {});
+    for (const response of [...others, ...held.slice(18)]) json(response, {});
     await Promise.all([...claimed, again]);
   });
 
