@@ -250,7 +250,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
     sandboxEvents: sandboxEvents({ ...common, history, events }),
     followEvents: followEvents({ events }),
     createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
-    openTerminal: openTerminal({ ...common, apiKeys, clusterId: config.clusterId }),
+    openTerminal: openTerminal({ ...common, apiKeys, clusterId: config.clusterId, mostOfTenant: config.limits.terminalsOfTenant }),
     isReady: isReady(common),
     openEndpoint: openEndpoint(common),
     createPool: createPool({ ...common, ...rendering, pools: records.pools, newUid: () => idAt(common.clock.now()), pullSecrets: parts.pullSecrets, background }),

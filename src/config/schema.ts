@@ -123,6 +123,7 @@ export const ConfigSchema = z.strictObject({
       ['everyone', 'nobody'],
       'Who may give a pool a template of its own: everyone, or nobody, so that pools name a stored one.',
     ),
+    terminalsOfTenant: whole(1, 4_096, 'Terminals that a tenant may have open at one time, on one replica.'),
   }),
   pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
   parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),

@@ -171,8 +171,8 @@ export const sandboxNotRunning = (status: string): Refusal =>
 export const containerNotRunning = (container: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the container "${container}" of the sandbox has ended, and does not start again`);
 
-export const tooManyTerminals = (limit: number): Refusal =>
-  new Refusal('TOO_MANY_TERMINALS', `the sandbox has ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
+export const tooManyTerminals = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal('TOO_MANY_TERMINALS', `${who} ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
 
 export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal('RATE_LIMITED', `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`, { retryAfter: 5 });

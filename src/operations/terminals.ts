@@ -4,7 +4,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import { InstanceGone, type SandboxDriver } from '../contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import { invalidToken, sandboxNotRunning, tooManyTerminals } from '../model/refusals.ts';
-import type { Caller } from '../model/tenant.ts';
+import { tenantKey, type Caller } from '../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, Operations } from './operations.ts';
@@ -20,6 +20,9 @@ export interface TerminalDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
 }
 
+/** What opens terminals: `mostOfTenant` at one time on this replica. */
+export type OpeningDeps = TerminalDeps & { readonly mostOfTenant: number };
+
 const TOKEN_LIFETIME_MS = 30_000;
 const MOST_TERMINALS = 16;
 const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
@@ -33,11 +36,13 @@ export const createExecToken = (deps: TerminalDeps): Operations['createExecToken
 
 /**
  * Opens a terminal for a token. The token is used up once the sandbox is known to run and has room for one more; whoever is
- * refused before that may bring it again, but for one who brought it to another sandbox. At most 16 a sandbox. It ends with the key that the token was issued to, and is
- * refused like an unknown token where that is gone.
+ * refused before that may bring it again, but for one who brought it to another sandbox. At most 16 a sandbox, and `mostOfTenant`
+ * of the token's tenant (TOO_MANY_TERMINALS). It ends with the key that the token was issued to, and is refused like an unknown
+ * token where that is gone.
  */
-export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => {
+export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
   const seats = new Seats(MOST_TERMINALS);
+  const ofTenants = new Seats(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
     const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
@@ -49,14 +54,23 @@ export const openTerminal = (deps: TerminalDeps): Operations['openTerminal'] => 
     if (!key) throw invalidToken();
     const status = (await currentSandbox(supervisor, sandboxId, key.namespace))?.status ?? 'Completed';
     if (status !== 'Running') throw sandboxNotRunning(status);
-    if (!seats.take(sandboxId)) throw tooManyTerminals(MOST_TERMINALS);
+    const tenant = tenantKey(key);
+    if (!ofTenants.take(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
+    if (!seats.take(sandboxId)) {
+      ofTenants.leave(tenant);
+      throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
+    }
+    const leave = (): void => {
+      seats.leave(sandboxId);
+      ofTenants.leave(tenant);
+    };
     try {
       // Of several who bring it at once, one gets further.
       if (await coordination.redeemToken(token) === undefined) throw invalidToken();
       const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
-      return opened(deps, { sandboxId, keyId, terminal, leave: () => seats.leave(sandboxId) });
+      return opened(deps, { sandboxId, keyId, terminal, leave });
     } catch (error) {
-      seats.leave(sandboxId);
+      leave();
       if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
       throw error;
     }

@@ -20,7 +20,7 @@ describe('upgrading to a terminal', () => {
   });
 
   it('opens under /v1 alike', async () => {
-    daemon.refuseWith = tooManyTerminals(16);
+    daemon.refuseWith = tooManyTerminals('the sandbox has', 16);
     expect((await rawUpgrade(daemon.port, `/v1${PATH}?token=good`)).status).to.equal(429);
   });
 
@@ -93,7 +93,7 @@ describe('upgrading to a terminal', () => {
   });
 
   it('answers 429 with Retry-After when the sandbox has too many terminals', async () => {
-    daemon.refuseWith = tooManyTerminals(16);
+    daemon.refuseWith = tooManyTerminals('the sandbox has', 16);
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(429);
     expect(answer.body.errorCode).to.equal('TOO_MANY_TERMINALS');

@@ -39,7 +39,7 @@ const OPERATIONS: Readonly<Record<string, (world: World) => Promise<unknown>>> =
   'logs': (world) => sandboxLogs(world)(alice, world.id, { tailLines: 1 }),
   'terminal': async (world) => {
     const token = await createExecToken(world)(alice, world.id);
-    (await openTerminal(world)({ clusterId: 'local', sandboxId: world.id, token, cols: 80, rows: 24 })).close();
+    (await openTerminal({ ...world, mostOfTenant: 16 })({ clusterId: 'local', sandboxId: world.id, token, cols: 80, rows: 24 })).close();
   },
   'delete': (world) => deleteSandbox(world)(alice, world.id),
 };

@@ -40,7 +40,7 @@ const aWorld = async (options: { readonly seen: 'idle' | 'nothing' }) => {
 type World = Awaited<ReturnType<typeof aWorld>>;
 
 const terminal = (deps: World['a'], sandboxId: string, token: string) =>
-  openTerminal(deps)({ clusterId: 'local', sandboxId, token, cols: 80, rows: 24 });
+  openTerminal({ ...deps, mostOfTenant: 16 })({ clusterId: 'local', sandboxId, token, cols: 80, rows: 24 });
 
 /** Every operation by id, on the replica that is behind. */
 const BY_ID: Readonly<Record<string, (world: World) => unknown>> = {

@@ -22,9 +22,10 @@ describe('terminals and the keys that they were opened by', () => {
     const tenant: Tenant = ALICE;
     const spec = { tenant, role: 'user' as const, shortName: 'k', description: '', issuedAt: clock.now(), expiresAt: clock.now() + LIFETIME_MS };
     const key = await apiKeys.create(mintApiKey(spec, PEPPER).record);
-    const deps = { ...world, apiKeys, clusterId: 'local' };
+    const deps = { ...world, apiKeys, clusterId: 'local', mostOfTenant: 3 };
     const token = (): Promise<string> => createExecToken(deps)({ ...alice, keyId: key.keyId }, id);
-    const open = async (given: string) => openTerminal(deps)({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+    const opening = openTerminal(deps);
+    const open = async (given: string) => opening({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
     return { ...world, apiKeys, store, key, id, token, open };
   };
 
@@ -37,6 +38,20 @@ describe('terminals and the keys that they were opened by', () => {
     expect(await opened.ended).to.equal('key-revoked');
     expect(await rejection(open(unused))).to.have.property('code', 'INVALID_TOKEN');
     opened.close();
+  });
+
+  it('are as many of one tenant as the setting says; the token of one that was refused is good once another is closed', async () => {
+    const { open, token } = await aWorld();
+    const opened = [await open(await token()), await open(await token()), await open(await token())];
+    const given = await token();
+
+    const refused = await rejection(open(given));
+    expect(refused).to.have.property('code', 'TOO_MANY_TERMINALS');
+    expect(refused).to.have.property('message', 'you have 3 terminals open, which is the most; close one first');
+
+    opened[0]?.close();
+    (await open(given)).close();
+    for (const one of opened) one.close();
   });
 
   it('end when the key expires', async () => {
@@ -56,7 +71,7 @@ describe('terminals and the keys that they were opened by', () => {
     const given = await token();
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
 
-    const opened = await openTerminal({ supervisor, driver, coordination, clock, apiKeys, clusterId: 'local' })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+    const opened = await openTerminal({ supervisor, driver, coordination, clock, apiKeys, clusterId: 'local', mostOfTenant: 3 })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
 
     opened.close();
     expect(await opened.ended).to.equal('sandbox-ended');

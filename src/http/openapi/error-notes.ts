@@ -119,7 +119,7 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     detail: z.object({ errCode: z.literal('QUOTA_EXCEEDED'), message: z.string().optional(), retryAfter: z.int().optional() }),
     example: said(sandboxQuotaExceeded(1_000)),
   },
-  TOO_MANY_TERMINALS: { when: 'The sandbox has 16 terminals.', example: said(tooManyTerminals(16)) },
+  TOO_MANY_TERMINALS: { when: 'The sandbox has 16 terminals, or the tenant as many as it may have.', example: said(tooManyTerminals('the sandbox has', 16)) },
   TOO_MANY_COMMANDS: { when: 'The sandbox has 64 commands under way.', example: said(tooManyCommands('the sandbox has', 64)) },
   TOO_MANY_STREAMS: {
     when: 'The sandbox has 16 followers of its logs, or the caller has 64, or 16 of events.', example: said(tooManyStreams('the sandbox has', 16)),
