@@ -35,20 +35,18 @@ export class Turns {
   async take(namespace: string, patienceMs: number): Promise<Turn> {
     const began = performance.now();
     return await new Promise<Turn>((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      let isTaken = false;
+      const timer = setTimeout(() => {
+        takeBack?.();
+        reject(new NotSent(`no free connection within ${patienceMs} ms`));
+      }, patienceMs);
       const takeBack = this.#slots.request(namespace, (release) => {
         clearTimeout(timer);
-        isTaken = true;
         this.#taken += 1;
         resolve({ waitedMs: performance.now() - began, done: this.#done(release) });
       });
-      if (isTaken) return;
-      if (!takeBack) return void reject(new NotSent(`too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`));
-      timer = setTimeout(() => {
-        takeBack();
-        reject(new NotSent(`no free connection within ${patienceMs} ms`));
-      }, patienceMs);
+      if (takeBack) return;
+      clearTimeout(timer);
+      reject(new NotSent(`too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`));
     });
   }
 
