@@ -32,6 +32,7 @@ struct logs logs;
 static void write_head(char *head);
 static void append(struct log *log, const char *bytes, size_t length);
 static int open_current(struct log *log, long long *size);
+static void keep_owner(const struct log *log);
 static bool look_up(struct log *log);
 static void rotate(struct log *log, long long size);
 static void remove_file(const struct log *log, long long begins);
@@ -125,8 +126,10 @@ static int open_current(struct log *log, long long *size) {
   char path[ID_LENGTH + 32];
   snprintf(path, sizeof path, "%s/%lld", log->id, log->begins);
   int fd = openat(logs.folder, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0 && errno == ENOENT && mkdirat(logs.folder, log->id, 0700) == 0)
+  if (fd < 0 && errno == ENOENT && mkdirat(logs.folder, log->id, 0700) == 0) {
+    keep_owner(log);
     fd = openat(logs.folder, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  }
   struct stat found;
   if (fd < 0) return -1;
   if (fstat(fd, &found) < 0) {
@@ -135,6 +138,17 @@ static int open_current(struct log *log, long long *size) {
   }
   *size = found.st_size;
   return fd;
+}
+
+/* Without it the log counts as nobody's. */
+static void keep_owner(const struct log *log) {
+  char path[sizeof PIPES + ID_LENGTH + sizeof OWNER + 1], owner[OWNER_LENGTH + 1];
+  snprintf(path, sizeof path, PIPES "/%s." OWNER, log->id);
+  ssize_t length = readlinkat(logs.folder, path, owner, sizeof owner);
+  if (length != OWNER_LENGTH) return;
+  owner[OWNER_LENGTH] = '\0';
+  snprintf(path, sizeof path, "%s/" OWNER, log->id);
+  if (symlinkat(owner, logs.folder, path) < 0) errno = 0;
 }
 
 /* What an earlier process wrote is gone on with. */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct found {
-  char id[ID_LENGTH + 1];
+  char id[ID_LENGTH + 1], owner[OWNER_LENGTH + 1];
   bool live;
   long long bytes, last; /* when it was written to, in seconds */
 };
@@ -30,6 +30,8 @@ static void find_logs(int pipes);
 static struct found measure(const char *id, int pipes);
 static void remove_expired(void);
 static void make_room(void);
+static void take_from_the_loudest(bool live, long long goal);
+static int by_owner(const void *a, const void *b);
 static void remove_files(struct found *found, bool but_the_last);
 static int oldest_first(const void *a, const void *b);
 
@@ -74,7 +76,7 @@ static void find_logs(int pipes) {
     all.bytes += all.items[all.count++].bytes;
   }
   closedir(folder);
-  qsort(all.items, all.count, sizeof *all.items, oldest_first);
+  qsort(all.items, all.count, sizeof *all.items, by_owner);
 }
 
 static struct found measure(const char *id, int pipes) {
@@ -85,6 +87,8 @@ static struct found measure(const char *id, int pipes) {
   struct stat stat;
   if (!folder) return found;
   if (fstat(fd, &stat) == 0) found.last = stat.st_mtime;
+  ssize_t length = readlinkat(fd, OWNER, found.owner, OWNER_LENGTH);
+  found.owner[length > 0 ? length : 0] = '\0';
   for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
     if (fstatat(fd, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(stat.st_mode)) continue;
     found.bytes += stat.st_size;
@@ -104,15 +108,38 @@ static void remove_expired(void) {
   }
 }
 
-/* Ended sandboxes' logs first, the oldest first; their empty folders tell that there was one. Then what the others can spare. */
+/* Ended sandboxes' logs first; their empty folders tell that there was one. Then what the others can spare. */
 static void make_room(void) {
   long long goal = all.bytes < logs.total_bytes ? all.bytes : logs.total_bytes - logs.total_bytes / 10;
   long long spare = spare_bytes();
   if (spare <= 0) goal = goal < all.bytes + spare ? goal : all.bytes + spare - 1;
-  for (size_t i = 0; i < all.count && all.bytes > goal; i++)
-    if (!all.items[i].live) remove_files(&all.items[i], false);
-  for (size_t i = 0; i < all.count && all.bytes > goal; i++)
-    if (all.items[i].live) remove_files(&all.items[i], true);
+  take_from_the_loudest(false, goal);
+  take_from_the_loudest(true, goal);
+}
+
+/* Of whose logs have the most bytes, the oldest: so that nobody's flood costs another a line. */
+static void take_from_the_loudest(bool live, long long goal) {
+  struct share { size_t next, end; long long bytes; } *shares = calloc(all.count + 1, sizeof *shares);
+  size_t owners = 0;
+  if (!shares) _exit(1);
+  for (size_t i = 0; i < all.count; i++) {
+    if (i == 0 || strcmp(all.items[i].owner, all.items[i - 1].owner) != 0) shares[owners++].next = i;
+    shares[owners - 1].end = i + 1;
+    shares[owners - 1].bytes += all.items[i].bytes;
+  }
+  while (all.bytes > goal) {
+    struct share *loudest = NULL;
+    for (struct share *share = shares; share < shares + owners; share++) {
+      while (share->next < share->end && (all.items[share->next].live != live || all.items[share->next].bytes == 0)) share->next++;
+      if (share->next < share->end && (!loudest || share->bytes > loudest->bytes)) loudest = share;
+    }
+    if (!loudest) break;
+    struct found *oldest = &all.items[loudest->next++];
+    long long before = oldest->bytes;
+    remove_files(oldest, live);
+    loudest->bytes -= before - oldest->bytes;
+  }
+  free(shares);
 }
 
 static void remove_files(struct found *found, bool but_the_last) {
@@ -130,7 +157,13 @@ static void remove_files(struct found *found, bool but_the_last) {
     all.bytes -= stat.st_size;
     found->bytes -= stat.st_size;
   }
+  if (!but_the_last) unlinkat(fd, OWNER, 0);
   closedir(folder);
+}
+
+static int by_owner(const void *a, const void *b) {
+  int order = strcmp(((const struct found *)a)->owner, ((const struct found *)b)->owner);
+  return order ? order : oldest_first(a, b);
 }
 
 static int oldest_first(const void *a, const void *b) {

@@ -295,6 +295,9 @@ static void end(struct source *source) {
   }
   free(source->held);
   struct source **place = place_of(source->log.id);
+  char owner[ID_LENGTH + sizeof "." OWNER];
+  snprintf(owner, sizeof owner, "%s." OWNER, source->log.id);
+  unlinkat(pump.pipes, owner, 0);
   unlinkat(pump.pipes, source->log.id, 0);
   *place = source->next;
   close(source->fifo);

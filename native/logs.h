@@ -8,8 +8,14 @@
 /* Below the folder of logs: the fifos, named by the sandboxes' ids. */
 #define PIPES "pipes"
 
+/*
+ * Whose a log is, as a link that leads nowhere: PIPES/ID.of beside the fifo, made before it, and ID/of from the first line on.
+ * Its text is what the spawner made of the tenant's name.
+ */
+#define OWNER "of"
+
 /* A UUID. */
-enum { ID_LENGTH = 36 };
+enum { ID_LENGTH = 36, OWNER_LENGTH = 16 };
 
 extern struct logs {
   int folder;

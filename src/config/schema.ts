@@ -158,7 +158,7 @@ export const ConfigSchema = z.strictObject({
   }).refine((group) => group.listWindow <= group.retention, { path: ['listWindow'], error: 'must not exceed history.retention' }),
   logs: z.strictObject({
     fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
-    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest go first.'),
+    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest of whoever has most go first.'),
   }),
   answers: z.strictObject({
     memoryPercent: whole(1, 400, 'Memory that answers under way may take, in percent of the limit of V8\'s heap, which --max-old-space-size sets.'),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from '../../src/embedded/spawner/process-identity.ts';
@@ -204,6 +204,34 @@ describe('launcher logs', function () {
     expect(readdirSync(join(folder, ID))).to.deep.equal([String(MIB)]);
   });
 
+  it('makes room by the logs of whoever has most, whoever\'s are the oldest', async () => {
+    const [loud, quiet] = ['a'.repeat(16), 'b'.repeat(16)];
+    for (const [n, owner] of [quiet, loud, loud, loud].entries()) {
+      aLog(anId(n + 3), MIB / (owner === loud ? 2 : 8), owner);
+      age(anId(n + 3), 1_000 - n * 100);
+    }
+    pump({ totalBytes: MIB });
+    await eventually(() => [4, 5].every((n) => !existsSync(join(folder, anId(n), '0'))), 'there is room');
+
+    expect([3, 6].map((n) => existsSync(join(folder, anId(n), '0')))).to.deep.equal([true, true]);
+    expect(readdirSync(join(folder, anId(4))), 'a trace stays').to.deep.equal([]);
+  });
+
+  it('notes with a log whose it is, by the link beside the fifo', async () => {
+    pump();
+    symlinkSync('c'.repeat(16), join(folder, 'pipes', `${ID}.of`));
+    symlinkSync('too short', join(folder, 'pipes', `${OTHER}.of`));
+    const [own, other] = [fifo(ID), fifo(OTHER)];
+    writeSync(own, 'mine\n');
+    writeSync(other, 'mine\n');
+    await eventually(() => existsSync(join(folder, ID, '0')) && existsSync(join(folder, OTHER, '0')), 'both have a line');
+    expect(readlinkSync(join(folder, ID, 'of'))).to.equal('c'.repeat(16));
+    expect(readdirSync(join(folder, OTHER))).to.deep.equal(['0']);
+
+    for (const fd of [own, other]) close(fd);
+    await eventually(() => readdirSync(join(folder, 'pipes')).length === 0, 'the links go with the fifos');
+  });
+
   it('writes nothing while there is no room, and goes on when there is', async () => {
     aLog(anId(3), 2 * MIB);
     fifo(anId(3));
@@ -293,8 +321,9 @@ describe('launcher logs', function () {
     return `0190d4a5-7b1e-7c3a-9f00-00000000000${n}`;
   }
 
-  function aLog(id: string, bytes: number): void {
+  function aLog(id: string, bytes: number, owner?: string): void {
     mkdirSync(join(folder, id));
+    if (owner !== undefined) symlinkSync(owner, join(folder, id, 'of'));
     writeFileSync(join(folder, id, '0'), `${'x'.repeat(bytes - 1)}\n`);
   }
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { tenantMark } from './protocol.ts';
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -244,8 +244,7 @@ const makeFolder = (base: string, id: string): string => {
   return folder;
 };
 
-/** A tenant's name may have any letters, and is nobody's business on the machine. */
-const folderOf = (tenant: string): string => `${TENANT}${createHash('sha256').update(tenant).digest('hex').slice(0, 16)}`;
+const folderOf = (tenant: string): string => TENANT + tenantMark(tenant);
 
 /** Instances of older versions stand beside the tenants. */
 const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly string[]> => {

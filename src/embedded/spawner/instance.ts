@@ -24,7 +24,7 @@ export interface InstanceDeps {
   readonly bare: boolean;
   readonly homes: BareHomes;
   /** Where an instance's launcher makes the fifo for its output. */
-  readonly outputOf: (id: string) => string;
+  readonly outputOf: (id: string, tenant: string) => string;
   readonly notes: Notes;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;
@@ -187,7 +187,7 @@ export class Instance {
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
     const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
-    launch.order({ bare, definition, container, mounts, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id) });
+    launch.order({ bare, definition, container, mounts, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id, tenant) });
   }
 
   /** With a folder on the host, which stands for the sandbox's home. */

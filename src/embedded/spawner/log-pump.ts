@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import type { LogLimits } from './protocol.ts';
+import { tenantMark, type LogLimits } from './protocol.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -15,6 +15,8 @@ export interface LogPumpOptions {
 }
 
 const KEY = 'logs';
+/** Ends the name of a link beside a fifo, see native/logs.h. */
+const OWNER = '.of';
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 /** One that lived for so long was no failed start. */
@@ -40,12 +42,16 @@ export class LogPump {
     this.#options = options;
     mkdirSync(pipesIn(options.folder), { recursive: true, mode: 0o700 });
     // What launchers of a former spawner left unfinished.
-    for (const name of readdirSync(pipesIn(options.folder))) if (name.endsWith('.new')) rmSync(join(pipesIn(options.folder), name), { force: true });
+    const names = new Set(readdirSync(pipesIn(options.folder)));
+    for (const name of names) if (name.endsWith('.new') || (name.endsWith(OWNER) && !names.has(name.slice(0, -OWNER.length)))) rmSync(join(pipesIn(options.folder), name), { force: true });
   }
 
-  /** Where the instance's launcher makes the fifo for its output. */
-  outputOf(id: string): string {
-    return join(pipesIn(this.#options.folder), id);
+  /** Where the instance's launcher makes the fifo for its output; it is noted beside it whose the log is. */
+  outputOf(id: string, tenant: string): string {
+    const fifo = join(pipesIn(this.#options.folder), id);
+    rmSync(`${fifo}${OWNER}`, { force: true });
+    symlinkSync(tenantMark(tenant), `${fifo}${OWNER}`);
+    return fifo;
   }
 
   /** From now on these limits hold: one that runs with others is replaced. */

@@ -227,7 +227,7 @@ export class Spawner {
     if (!settled) throw new Error('no daemon has come yet');
     return {
       bootId: this.#bootId, bwrapPath: settled.config.bwrapPath, pidsMax: settled.config.pidsMax, rootfs: settled.rootfs, watcher: settled.watcher,
-      bare: isBare(settled.config), homes: this.#homes, outputOf: (id) => settled.logs.outputOf(id), cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
+      bare: isBare(settled.config), homes: this.#homes, outputOf: (id, tenant) => settled.logs.outputOf(id, tenant), cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
     };
   }
 }
