@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { tenantMark } from './protocol.ts';
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -243,6 +243,9 @@ const makeFolder = (base: string, id: string): string => {
   }
   return folder;
 };
+
+/** What stands for a tenant in names of files: its own name may have any letters, and is nobody's business on the machine. */
+export const tenantMark = (tenant: string): string => createHash('sha256').update(tenant).digest('hex').slice(0, 16);
 
 const folderOf = (tenant: string): string => TENANT + tenantMark(tenant);
 

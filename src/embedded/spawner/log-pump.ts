@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { tenantMark } from './cgroups.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import { tenantMark, type LogLimits } from './protocol.ts';
+import type { LogLimits } from './protocol.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import type { Watcher } from './watcher.ts';
 

@@ -134,9 +134,6 @@ export interface InstanceReport {
   readonly image?: string;
 }
 
-/** What stands for a tenant in names of files: its own name may have any letters, and is nobody's business on the machine. */
-export const tenantMark = (tenant: string): string => createHash('sha256').update(tenant).digest('hex').slice(0, 16);
-
 /** Short and stable: what names this data folder outside of it. */
 export const nameOf = (dataDir: string): string => `sandpool-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
 
