@@ -3,6 +3,7 @@ import type { Figure } from './figure.ts';
 import { burst } from './figures/burst.ts';
 import { claim } from './figures/claim.ts';
 import { conventions } from './figures/conventions.ts';
+import { echo } from './figures/echo.ts';
 import { endpoint } from './figures/endpoint.ts';
 import { envs } from './figures/envs.ts';
 import { exec } from './figures/exec.ts';
@@ -29,7 +30,7 @@ import { waiting } from './figures/waiting.ts';
 import { runFigures } from './run-figures.ts';
 
 const FIGURES: readonly Figure[] = [
-  claim, throughput, fill, burst, exec, loop, memory, neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
+  claim, throughput, fill, burst, exec, loop, memory, echo, ...neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
 ];
 
 await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 300_000, endLiving });

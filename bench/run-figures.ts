@@ -19,11 +19,11 @@ export interface Terms {
 /** Measures the figures that the arguments name, or all, and prints their table; then the process ends. */
 export const runFigures = async ({ figures, arguments: args, ...terms }: Terms): Promise<void> => {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: { rounds: { type: 'string', default: String(ROUNDS) } } });
-  const unknown = positionals.filter((name) => !figures.some((figure) => figure.name === name));
+  const unknown = positionals.filter((asked) => !figures.some((figure) => isMeant(figure, asked)));
   const rounds = Number(values.rounds);
   if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
     process.stderr.write(unknown.length === 0 ? '--rounds takes a number from 1 to 100\n'
-      : `there is no figure ${unknown.join(', ')}; there are\n${figures.map(({ name, about }) => `  ${name.padEnd(12)}${about}\n`).join('')}`);
+      : `there is no figure ${unknown.join(', ')}; there are\n${figures.map(({ name, about }) => `  ${name.padEnd(22)}${about}\n`).join('')}`);
     process.exitCode = 2;
     return;
   }
@@ -32,9 +32,12 @@ export const runFigures = async ({ figures, arguments: args, ...terms }: Terms):
     void terms.endLiving().catch(() => undefined).then(removeTemporaryFolders).finally(() => process.exit(1));
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
-  const measures = await run(figures.filter(({ name }) => positionals.length === 0 || positionals.includes(name)), rounds, terms);
+  const measures = await run(figures.filter((figure) => positionals.length === 0 || positionals.some((asked) => isMeant(figure, asked))), rounds, terms);
   process.stdout.write(`\n${tableOf(measures)}\n\n${availableParallelism()} processors, Node ${process.version}, ${rounds} rounds\n`, () => process.exit());
 };
+
+/** By its name, or by what stands before the colon of it: `neighbours` are all of `neighbours:…`. */
+const isMeant = ({ name }: Figure, asked: string): boolean => name === asked || name.startsWith(`${asked}:`);
 
 /** A figure that can't be measured is reported, and the others go on. */
 const run = async (figures: readonly Figure[], rounds: number, { deadlineMs, endLiving }: Pick<Terms, 'deadlineMs' | 'endLiving'>): Promise<readonly Measure[]> => {

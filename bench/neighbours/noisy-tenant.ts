@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { openTerminal } from '../../src/client/open-terminal.ts';
+import type { TerminalConnection } from '../../src/client/terminal-connection.ts';
+import { pause } from '../process-facts.ts';
+import type { NoisyTerms } from './noisy-protocol.ts';
+
+export interface NoisyAsk {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Answer { readonly status: number; readonly body: string }
+
+const MOST_CONNECTIONS = 2_048;
+/** After an answer that is no success, so that one who is refused asks as a client does that does not give up, not as fast as a machine can. */
+const REFUSED_REST_MS = 20;
+const PREPARED_WITHIN_MS = 60_000;
+const TERMINAL_WITHIN_MS = 10_000;
+/** Of an answer; what comes beyond is read and not kept. */
+const KEPT_CHARACTERS = 65_536;
+
+/** The tenant that does its worst: its requests, and how they were answered. */
+export class NoisyTenant {
+  readonly terms: NoisyTerms;
+  /** How many answers had which status; 0 where there was none. */
+  readonly statuses: Record<string, number> = {};
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
+
+  constructor(terms: NoisyTerms) { this.terms = terms; }
+
+  /** Counts as status 0 where the connection breaks, or the signal ends it. */
+  async ask({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
+    const answer = await this.#exchange({ method, path, headers, ...(body === undefined ? {} : { body }) }, signal).catch(() => ({ status: 0, body: '' }));
+    if (answer.status !== 0 || signal?.aborted !== true) this.#count(String(answer.status));
+    return answer;
+  }
+
+  /** For what has to succeed. Asks again where the daemon does not know yet what was just made. */
+  async expect(ask: NoisyAsk): Promise<string> {
+    const deadline = performance.now() + PREPARED_WITHIN_MS;
+    for (;;) {
+      const { status, body } = await this.#exchange(ask);
+      if (status < 300) return body;
+      if (![404, 409, 429, 503].includes(status) || performance.now() > deadline) throw new Error(`${ask.method} ${ask.path} was answered with ${status}: ${body.slice(0, 300)}`);
+      await pause(100);
+    }
+  }
+
+  /** So many at a time, each the next as soon as it was answered, until the signal. */
+  async keepAsking(next: (n: number) => NoisyAsk | undefined, { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal }): Promise<void> {
+    let n = 0;
+    await Promise.all(Array.from({ length: atOnce }, async () => {
+      while (!signal.aborted) {
+        const ask = next(n++);
+        if (!ask) return;
+        const { status } = await this.ask(ask, signal);
+        if (status < 200 || status >= 300) await pause(REFUSED_REST_MS);
+      }
+    }));
+  }
+
+  /** A pool of this definition; by a stored template unless it names what is its own. */
+  async makePool(name: string, replicas: number, main?: object): Promise<void> {
+    const source = main === undefined ? { templateName: this.terms.template } : { template: { containers: [{ name: 'main', image: this.terms.image, ...main }] } };
+    await this.expect({ method: 'POST', path: '/sandboxpools', body: { name, replicas, ...source } });
+  }
+
+  async scale(name: string, replicas: number): Promise<void> {
+    await this.expect({ method: 'PUT', path: `/sandboxpools/${name}`, body: { replicas } });
+  }
+
+  /** Resolves once so many are idle; 0 waits until there are none. */
+  async untilIdle(name: string, count: number): Promise<void> {
+    const deadline = performance.now() + PREPARED_WITHIN_MS;
+    for (;;) {
+      const { template: { status } } = JSON.parse(await this.expect({ method: 'GET', path: `/sandboxpools/${name}` })) as { readonly template: { readonly status: { readonly idleReplicas: number } } };
+      if (count === 0 ? status.idleReplicas === 0 : status.idleReplicas >= count) return;
+      if (performance.now() > deadline) throw new Error(`the pool ${name} of the noisy tenant is not as it should be: ${JSON.stringify(status)}`);
+      await pause(50);
+    }
+  }
+
+  /** Claimed ones, of a pool of their own that has no others. */
+  async claimed(count: number): Promise<readonly string[]> {
+    const name = `claimed-${randomUUID().slice(0, 8)}`;
+    await this.makePool(name, count);
+    await this.untilIdle(name, count);
+    const ids: string[] = [];
+    for (let n = 0; n < count; n += 1) {
+      const body = await this.expect({ method: 'POST', path: '/sandboxes', body: { poolName: name } });
+      ids.push((JSON.parse(body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId);
+    }
+    await this.scale(name, 0);
+    return ids;
+  }
+
+  /** Undefined where the token or the terminal was refused, which is counted. */
+  async terminal(sandboxId: string): Promise<TerminalConnection | undefined> {
+    const { status, body } = await this.ask({ method: 'POST', path: `/sandboxes/${sandboxId}/exec-token`, body: {} });
+    if (status !== 200) return undefined;
+    const { token } = JSON.parse(body) as { readonly token: string };
+    const server = new URL(`http://127.0.0.1:${this.terms.port}`);
+    try {
+      const opened = await openTerminal({ server, clusterId: 'local', sandboxId, token, cols: 80, rows: 24, deadlineMs: TERMINAL_WITHIN_MS });
+      opened.stream.on('error', () => undefined).resume();
+      this.#count('terminal');
+      return opened;
+    } catch {
+      this.#count('no terminal');
+      return undefined;
+    }
+  }
+
+  #count(what: string): void { this.statuses[what] = (this.statuses[what] ?? 0) + 1; }
+
+  #exchange({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return new Promise((resolve, reject) => {
+      const sent = request({
+        host: '127.0.0.1', port: this.terms.port, method, path, agent: this.#agent, ...(signal === undefined ? {} : { signal }),
+        headers: { 'SERVICE-API-KEY': this.terms.key, ...(text === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }), ...headers },
+      }, (response) => {
+        let kept = '';
+        response.setEncoding('latin1');
+        response.on('data', (chunk: string) => { if (kept.length < KEPT_CHARACTERS) kept += chunk; });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: kept }));
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end(text);
+    });
+  }
+}
