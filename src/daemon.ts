@@ -62,7 +62,7 @@ import type { Operations, Readiness } from './operations/operations.ts';
 import { PoolRenewal, renewedPool } from './operations/pool-renewal.ts';
 import { deletePool, getPool, listPools } from './operations/pools.ts';
 import { promoteApiKey } from './operations/promote-api-key.ts';
-import { QuotaLimits } from './operations/quota-limits.ts';
+import { quotaDefaults, QuotaLimits } from './operations/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from './operations/quotas.ts';
 import { sandboxEvents } from './operations/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from './operations/sandbox-logs.ts';
@@ -101,7 +101,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock, revocations: coordination });
-  const quotaLimits = new QuotaLimits({ quotas: records.quotas, clock, defaults: config.quotas });
+  const quotaLimits = new QuotaLimits({ quotas: records.quotas, clock, defaults: quotaDefaults(config.quotas) });
   const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
   const supervisor = new Supervisor({
@@ -120,7 +120,7 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
     },
   });
   const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
-  const renewal = new PoolRenewal({ supervisor, clock, log, ...rendering });
+  const renewal = new PoolRenewal({ supervisor, clock, log, coordination, quotaLimits, ...rendering });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
     parts, log, metrics, supervisor, quotaLimits, ...rendering, renewed: renewedPool({ log, ...rendering }), clusterId: config.clusterId, newUid: () => idAt(clock.now()),
   });
@@ -223,7 +223,7 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
   const unsettled = new UnsettledRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
   const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
-  const syncing = { supervisor, ...rendering };
+  const syncing = { ...common, ...rendering };
   const background = (name: string, work: Promise<void>): void => {
     work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
   };

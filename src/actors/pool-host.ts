@@ -7,6 +7,7 @@ import { startTroubleOf, type StartTrouble } from '../machines/pool-decisions.ts
 import type { PoolContext, PoolEvent, PoolIntent } from '../machines/pool-events.ts';
 import { poolMachine } from '../machines/pool-machine.ts';
 import type { PoolRecord, ReplicaSemantics } from '../model/pool.ts';
+import { amountsOfPool, SIZED_RESOURCES } from '../model/quota.ts';
 import type { Tenant } from '../model/tenant.ts';
 import { shardOf } from '../model/shards.ts';
 import { SharedReads } from '../model/shared-reads.ts';
@@ -118,11 +119,13 @@ export class PoolHost {
     let restored: Promise<unknown> | undefined;
     await this.#deps.pools.watch((change) => { this.#learn(change); });
     for (const actor of this.#actors.values()) {
-      const { uid, owner, replicas } = actor.getSnapshot().context.record;
+      const { record } = actor.getSnapshot().context;
+      const { uid, owner } = record;
+      const amounts = amountsOfPool(record);
       restored = Promise.all([
         restored,
         this.#deps.coordination.restore(owner, 'pools', { name: uid, amount: 1 }),
-        this.#deps.coordination.restore(owner, 'replicas', { name: uid, amount: replicas }),
+        ...SIZED_RESOURCES.map((resource) => this.#deps.coordination.restore(owner, resource, { name: uid, amount: amounts[resource] })),
       ]);
     }
     await restored;
@@ -275,7 +278,7 @@ export class PoolHost {
     const { coordination, outbox, pullSecrets } = this.#deps;
     const act = async (): Promise<void> => {
       await coordination.release(owner, 'pools', uid);
-      await coordination.release(owner, 'replicas', uid);
+      for (const resource of SIZED_RESOURCES) await coordination.release(owner, resource, uid);
     };
     outbox.put({ name: 'pool release quota', lease: undefined, act });
     this.#deps.settleLater(owner);

@@ -2,7 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Quotas, Reservation, SettledReservation } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
-import { QUOTA_RESOURCES, type QuotaResource } from '../model/quota.ts';
+import { amountsOfPool, QUOTA_RESOURCES, type QuotaResource } from '../model/quota.ts';
 import type { InstanceRecord } from '../model/sandbox.ts';
 import { shardOf } from '../model/shards.ts';
 import { sameTenant, tenantKey, type Tenant } from '../model/tenant.ts';
@@ -160,7 +160,7 @@ export class Settling {
     const { recorded, unmade, log } = this.#deps;
     try {
       const { amount, revision } = await recorded(tenant, resource, reservation.name);
-      if (amount === 0 && resource !== 'replicas') log.info({ tenant: tenantKey(tenant), resource, name: reservation.name }, 'reservation-without-record');
+      if (amount === 0 && (resource === 'sandboxes' || resource === 'pools')) log.info({ tenant: tenantKey(tenant), resource, name: reservation.name }, 'reservation-without-record');
       if (amount === 0 && resource === 'pools') await unmade(tenant, reservation.name);
       return [{ ...reservation, amount, ...(revision === undefined ? {} : { revision }) }];
     } catch (error) {
@@ -180,7 +180,7 @@ export interface RecordedAmountsDeps {
 export const recordedAmounts = ({ pools, sandbox, fence }: RecordedAmountsDeps): SettlingDeps['recorded'] => async (tenant, resource, name) => {
   if (resource !== 'sandboxes') {
     const pool = await pools.recorded(tenant, name);
-    return pool ? { amount: resource === 'pools' ? 1 : pool.replicas, revision: pool.revision } : { amount: 0 };
+    return pool ? { amount: resource === 'pools' ? 1 : amountsOfPool(pool)[resource], revision: pool.revision } : { amount: 0 };
   }
   const claim = sandbox(name)?.context.record?.claim ?? (await fence(name, tenant.namespace))?.claim;
   return { amount: claim && sameTenant(claim.owner, tenant) ? 1 : 0 };
@@ -190,5 +190,9 @@ export const recordedAmounts = ({ pools, sandbox, fence }: RecordedAmountsDeps):
 export const shownAmounts = ({ pools, index }: { readonly pools: Pick<PoolHost, 'index' | 'get'>; readonly index: Pick<SandboxIndex, 'list'> }): SettlingDeps['shown'] => (tenant, resource) => {
   const { namespace, team, user } = tenant;
   if (resource === 'sandboxes') return new Map(index.list({ namespace, team, user }, 0, Number.POSITIVE_INFINITY).ids.map((id) => [id, 1]));
-  return new Map(pools.index.list(tenant, 0, Number.POSITIVE_INFINITY).ids.map((uid) => [uid, resource === 'pools' ? 1 : pools.get(uid)?.record.replicas ?? 0]));
+  return new Map(pools.index.list(tenant, 0, Number.POSITIVE_INFINITY).ids.map((uid) => {
+    const record = pools.get(uid)?.record;
+    if (resource === 'pools') return [uid, 1];
+    return [uid, record ? amountsOfPool(record)[resource] : 0];
+  }));
 };

@@ -1,5 +1,6 @@
 import type { ApiKey, AuditRecord, Cluster, Event, FeatureGates, InstanceType, Pool, Quota, Sandbox, SandboxStatistics, Template, Volume } from '../client/wire.ts';
 import { formatDuration } from '../model/durations.ts';
+import { formatMemory } from '../model/quantities.ts';
 import { fields, table } from './table.ts';
 
 /** One thing's column: its heading, and what stands there. `wide` ones show when more is asked for. */
@@ -115,11 +116,13 @@ const KEY: readonly Column<ApiKey>[] = [
   { heading: 'DESCRIPTION', of: ({ description }) => description, wide: true },
 ];
 
+const quotaAmount = (resource: Quota['resource'], amount: number): string | number => (resource === 'memory' ? formatMemory(amount) : amount);
+
 const QUOTA: readonly Column<Quota>[] = [
   { heading: 'RESOURCE', of: ({ resource }) => resource },
-  { heading: 'LIMIT', of: ({ limit }) => limit },
-  { heading: 'USED', of: ({ used }) => used },
-  { heading: 'REMAINING', of: ({ remaining }) => remaining },
+  { heading: 'LIMIT', of: ({ resource, limit }) => quotaAmount(resource, limit) },
+  { heading: 'USED', of: ({ resource, used }) => quotaAmount(resource, used) },
+  { heading: 'REMAINING', of: ({ resource, remaining }) => quotaAmount(resource, remaining) },
   { heading: 'OF', of: ({ name }) => name, wide: true },
 ];
 

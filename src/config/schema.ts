@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../model/durations.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
 import { parseVolumeDirectory } from '../model/volume-directory.ts';
-import { HIGHEST_LIMIT } from '../model/quota.ts';
+import { HIGHEST_LIMIT, sizeLimitOf } from '../model/quota.ts';
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve --help` repeat word
@@ -23,6 +23,10 @@ const whole = (least: number, most: number, description: string) => {
   const error = `must be a whole number from ${least} to ${most}`;
   return z.number(error).int(error).min(least, error).max(most, error).meta({ description });
 };
+
+const sizeQuota = (resource: 'cpu' | 'memory', description: string) =>
+  z.string('must be a quantity, in quotes').refine((text) => sizeLimitOf(resource, text) !== undefined, resource === 'cpu' ? 'must be a cpu quantity such as "64" or 500m' : 'must be a memory quantity such as 256Gi')
+    .meta({ description });
 
 const duration = (least: number, most: number, description: string) =>
   z.string('must be a duration such as 90s, 30m or 1h30m').transform((value, context) => {
@@ -143,6 +147,8 @@ export const ConfigSchema = z.strictObject({
     sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),
     pools: whole(0, HIGHEST_LIMIT.pools, 'Pools that one user may have.'),
     replicas: whole(0, HIGHEST_LIMIT.replicas, 'Replicas that one user may ask for, over all pools.'),
+    cpu: sizeQuota('cpu', 'Cores that all instances which the pools of one user ask for may have, such as "64". Unset: any number.').optional(),
+    memory: sizeQuota('memory', 'Memory of the same, such as 256Gi. Unset: any amount.').optional(),
   }),
   keys: z.strictObject({
     defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),

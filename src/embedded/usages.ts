@@ -1,6 +1,6 @@
 import type { Confirmation, QuotaEntry, Quotas } from '../contracts/coordination.ts';
 import type { Revision } from '../model/identifiers.ts';
-import type { QuotaResource } from '../model/quota.ts';
+import { eachResource, type QuotaResource } from '../model/quota.ts';
 import { isNewer } from '../model/revision-order.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 
@@ -81,7 +81,7 @@ export const inProcessQuotas = (usages: Usages): Quotas => ({
   confirm: async (tenant, resource, confirmation) => usages.confirm(tenant, resource, confirmation),
   stillReserved: async (tenant, resource, name, attempt) => usages.isReserved(tenant, resource, of(name, attempt)),
   release: async (tenant, resource, name) => usages.remove(tenant, resource, name),
-  used: async (tenant) => ({ sandboxes: usages.total(tenant, 'sandboxes'), pools: usages.total(tenant, 'pools'), replicas: usages.total(tenant, 'replicas') }),
+  used: async (tenant) => eachResource((resource) => usages.total(tenant, resource)),
   whenKnown: async () => undefined,
   expectUse: () => undefined,
   restore: async (tenant, resource, part) => usages.restore(tenant, resource, part),

@@ -1,6 +1,6 @@
 import type { RecordedPart, TenantUsage, UsageRecords } from '../contracts/usage-records.ts';
 import type { PoolRecord } from '../model/pool.ts';
-import type { QuotaResource } from '../model/quota.ts';
+import { amountsOfPool, eachResource, SIZED_RESOURCES, type QuotaResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { ApiClient, ListQuery } from './api-client.ts';
 import { listPageOf } from './api-objects.ts';
@@ -11,7 +11,7 @@ const PAGE = 250;
 /** Of so many the records are listed tenant by tenant; of more all there are. */
 const MOST_APART = 64;
 
-/** Reads what tenants use by the API server's records: claimed sandboxes by id; pools, and their replicas, by uid. */
+/** Reads what tenants use by the API server's records: claimed sandboxes by id; pools, and what goes by their size, by uid. */
 export const usageRecords = (api: Pick<ApiClient, 'list'>, pools: Pick<ResourceRecords<PoolRecord>, 'list' | 'mirrored'>): UsageRecords => ({
   of: async (tenants) => {
     const usages = new Usages(tenants);
@@ -29,17 +29,16 @@ export const usageRecords = (api: Pick<ApiClient, 'list'>, pools: Pick<ResourceR
 
 /** What is found of those who are asked for; a record that is read twice counts once. */
 class Usages {
-  readonly #parts: ReadonlyMap<string, Record<QuotaResource, Map<string, RecordedPart>>>;
+  readonly #parts: ReadonlyMap<string, Readonly<Record<QuotaResource, Map<string, RecordedPart>>>>;
 
   constructor(tenants: readonly Tenant[]) {
-    this.#parts = new Map(tenants.map((tenant) => [tenantKey(tenant), { sandboxes: new Map(), pools: new Map(), replicas: new Map() }]));
+    this.#parts = new Map(tenants.map((tenant) => [tenantKey(tenant), eachResource(() => new Map<string, RecordedPart>())]));
   }
 
   add(owner: Tenant, resource: QuotaResource, part: RecordedPart): void { this.#parts.get(tenantKey(owner))?.[resource].set(part.name, part); }
 
   get found(): ReadonlyMap<string, TenantUsage> {
-    return new Map([...this.#parts].map(([key, { sandboxes, pools, replicas }]) =>
-      [key, { sandboxes: [...sandboxes.values()], pools: [...pools.values()], replicas: [...replicas.values()] }]));
+    return new Map([...this.#parts].map(([key, parts]) => [key, eachResource((resource) => [...parts[resource].values()])]));
   }
 }
 
@@ -60,8 +59,10 @@ const readSandboxes = async (api: Pick<ApiClient, 'list'>, usages: Usages, path:
 };
 
 const readPools = async (pools: Pick<ResourceRecords<PoolRecord>, 'list'>, usages: Usages, namespace?: string): Promise<void> => {
-  for (const { uid, owner, replicas, revision } of await pools.list(namespace)) {
+  for (const record of await pools.list(namespace)) {
+    const { uid, owner, revision } = record;
+    const amounts = amountsOfPool(record);
     usages.add(owner, 'pools', { name: uid, amount: 1, revision });
-    usages.add(owner, 'replicas', { name: uid, amount: replicas, revision });
+    for (const resource of SIZED_RESOURCES) usages.add(owner, resource, { name: uid, amount: amounts[resource], revision });
   }
 };

@@ -159,8 +159,12 @@ export const sandboxQuotaExceeded = (limit: number): Refusal =>
     retryAfter: QUOTA_RETRY_SECONDS,
   });
 
-export const poolQuotaExceeded = (): Refusal =>
-  new Refusal('QUOTA_EXCEEDED', 'scale failed', { detail: { errCode: 'QUOTA_EXCEEDED' }, retryAfter: QUOTA_RETRY_SECONDS });
+/** `resource` is told where it is `cpu` or `memory`. */
+export const poolQuotaExceeded = (resource: string): Refusal =>
+  new Refusal('QUOTA_EXCEEDED', 'scale failed', {
+    detail: { errCode: 'QUOTA_EXCEEDED', ...(resource === 'cpu' || resource === 'memory' ? { resource } : {}) },
+    retryAfter: QUOTA_RETRY_SECONDS,
+  });
 
 export const sandboxUuidFailed = (): Refusal => new Refusal('INTERNAL', 'failed to generate sandbox UUID');
 export const sandboxNotFound = (): Refusal => new Refusal('SANDBOX_NOT_FOUND', 'sandbox not found or already terminated');

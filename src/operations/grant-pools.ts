@@ -5,7 +5,8 @@ import { RESERVATION_MS, type Quotas } from '../contracts/coordination.ts';
 import type { Denial, Grant, Grants } from '../contracts/grants.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../model/pool.ts';
-import type { QuotaResource } from '../model/quota.ts';
+import { amountsOfPool, BYTES_PER_MEMORY_UNIT, CPU_UNITS_PER_CORE, SIZED_RESOURCES, type QuotaResource } from '../model/quota.ts';
+import { formatCpu, formatMemory } from '../model/quantities.ts';
 import { Refusal } from '../model/refusals.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 
@@ -16,7 +17,7 @@ export interface GrantPoolsDeps {
   readonly supervisor: Pick<Supervisor, 'settleLater'>;
 }
 
-type Sized = Pick<PoolRecord, 'uid' | 'owner' | 'replicas'>;
+type Sized = Pick<PoolRecord, 'uid' | 'owner' | 'replicas' | 'definition'>;
 
 interface Part { readonly resource: QuotaResource; readonly amount: number; readonly more: number }
 
@@ -41,9 +42,9 @@ class PoolGrant implements Grant<PoolRecord> {
   constructor(deps: GrantPoolsDeps, next: Sized, before: Sized | undefined) {
     this.#deps = deps;
     this.#pool = next;
-    const replicas: Part = { resource: 'replicas', amount: next.replicas, more: next.replicas - (before?.replicas ?? 0) };
-    if (!before) this.#parts = [{ resource: 'pools', amount: 1, more: 1 }, replicas];
-    else this.#parts = replicas.more > 0 ? [replicas] : [];
+    const [after, had] = [amountsOfPool(next), before && amountsOfPool(before)];
+    const sized = SIZED_RESOURCES.map((resource): Part => ({ resource, amount: after[resource], more: after[resource] - (had?.[resource] ?? 0) }));
+    this.#parts = had ? sized.filter(({ more }) => more > 0) : [{ resource: 'pools', amount: 1, more: 1 }, ...sized];
     this.#since = deps.clock.now();
   }
 
@@ -73,13 +74,15 @@ class PoolGrant implements Grant<PoolRecord> {
     return this.#parts.length === 0 || this.#deps.clock.now() - this.#since <= RESERVATION_MS;
   }
 
-  async landed({ owner, uid, replicas, revision }: PoolRecord): Promise<void> {
+  async landed(record: PoolRecord): Promise<void> {
+    const { owner, uid, revision } = record;
     const { coordination } = this.#deps;
+    const amounts = amountsOfPool(record);
     const attempt = this.#attempt;
     const isNew = this.#parts.some(({ resource }) => resource === 'pools');
     await Promise.allSettled([
       ...(isNew ? [coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision, attempt })] : []),
-      coordination.confirm(owner, 'replicas', { name: uid, amount: replicas, revision, attempt }),
+      ...SIZED_RESOURCES.map((resource) => coordination.confirm(owner, resource, { name: uid, amount: amounts[resource], revision, attempt })),
     ]);
   }
 
@@ -98,11 +101,16 @@ class PoolGrant implements Grant<PoolRecord> {
     const { owner } = this.#pool;
     const { team, user } = owner;
     const used = await this.#deps.coordination.used(owner).catch(() => undefined);
-    const taken = used ? `, ${used[resource]} of them are used` : '';
+    const taken = used ? `, ${inWords(resource, used[resource])} of them are used` : '';
     return {
       reason: 'QuotaExceeded',
-      message: `${team}/${user} may have ${limit} ${resource}${taken}, and this takes ${more} more; ` +
+      message: `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and this takes ${inWords(resource, more)} more; ` +
         `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ${user} --admin`,
     };
   }
 }
+
+const inWords = (resource: QuotaResource, amount: number): string => {
+  if (resource === 'cpu') return formatCpu(amount / CPU_UNITS_PER_CORE);
+  return resource === 'memory' ? formatMemory(amount * BYTES_PER_MEMORY_UNIT) : String(amount);
+};

@@ -7,6 +7,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import { askingMs, type AutoscalingGroup } from '../model/autoscaling-group.ts';
 import type { EnvRecord } from '../model/env.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import { eachResource, roomFor, type QuotaAmounts } from '../model/quota.ts';
 import { Refusal } from '../model/refusals.ts';
 import type { ChangeOutcome, ScalingChange, ScalingDecision } from '../model/scaling-decision.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
@@ -29,8 +30,8 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
     observe: async (env, group) => {
       if (deps.supervisor.pools.semantics === 'idle') return []; // the rules go by a size that counts what runs
       await deps.demand.look(poolsOf(deps, env, group).map(({ record }) => record));
-      const quota = await room.left(env.owner);
-      return poolsOf(deps, env, group).map((pool) => observed(deps, pool, group, quota));
+      const left = await room.left(env.owner);
+      return poolsOf(deps, env, group).map((pool) => observed(deps, pool, group, left && roomFor(pool.record.definition, left)));
     },
     resize: async (env, decision, change) => {
       const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
@@ -76,23 +77,24 @@ const UNPLACED_MS = 60_000;
 const KEPT_MS = 1_000;
 const MOST_OWNERS = 10_000;
 
-/** How many more replicas owners may have. */
+/** How much more owners may have. */
 class Room {
   readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
-  readonly #used = new Map<string, { readonly at: number; readonly replicas: number }>();
+  readonly #used = new Map<string, { readonly at: number; readonly used: QuotaAmounts }>();
 
   constructor(deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>) { this.#deps = deps; }
 
   /** Undefined where that can't be told now: who grows asks for the quota anyhow. */
-  async left(owner: Tenant): Promise<number | undefined> {
+  async left(owner: Tenant): Promise<QuotaAmounts | undefined> {
     const { coordination, clock, quotaLimits } = this.#deps;
     const key = tenantKey(owner);
     const known = this.#used.get(key);
     try {
       const isFresh = known !== undefined && clock.now() - known.at < KEPT_MS;
-      const replicas = isFresh ? known.replicas : (await coordination.used(owner)).replicas;
-      if (!isFresh) this.#keep(key, replicas);
-      return Math.max(0, quotaLimits.of(owner).replicas - replicas);
+      const used = isFresh ? known.used : await coordination.used(owner);
+      if (!isFresh) this.#keep(key, used);
+      const limits = quotaLimits.of(owner);
+      return eachResource((resource) => Math.max(0, limits[resource] - used[resource]));
     } catch {
       return undefined;
     }
@@ -101,9 +103,9 @@ class Room {
   /** It is another one now. */
   changed(owner: Tenant): void { this.#used.delete(tenantKey(owner)); }
 
-  #keep(key: string, replicas: number): void {
+  #keep(key: string, used: QuotaAmounts): void {
     if (this.#used.size >= MOST_OWNERS) this.#used.clear();
-    this.#used.set(key, { at: this.#deps.clock.now(), replicas });
+    this.#used.set(key, { at: this.#deps.clock.now(), used });
   }
 }
 

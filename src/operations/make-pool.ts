@@ -4,9 +4,10 @@ import { RESERVATION_MS, type Coordination } from '../contracts/coordination.ts'
 import { RecordExists, type Records } from '../contracts/record-store.ts';
 import { LeaseLost, OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../model/pool.ts';
+import { amountsOfPool, SIZED_RESOURCES, type QuotaResource } from '../model/quota.ts';
 import { poolAlreadyExists, poolQuotaExceeded, unavailable } from '../model/refusals.ts';
 import type { QuotaLimits } from './quota-limits.ts';
-import { requireReserved } from './reservations.ts';
+import { requireReserved, reserveAll } from './reservations.ts';
 
 export interface MakePoolDeps {
   readonly supervisor: Pick<Supervisor, 'pools' | 'settleLater'>;
@@ -50,7 +51,7 @@ export const makePool = async (deps: MakePoolDeps, draft: PoolDraft, { prepare, 
 const written = async (deps: MakePoolDeps, draft: PoolDraft, reservedAt: number): Promise<PoolRecord> => {
   const { clock, pools } = deps;
   for (let attempt = 1, since = reservedAt; ; attempt++) {
-    since = await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', 'replicas'], since });
+    since = await requireReserved(deps, { tenant: draft.owner, name: draft.uid, resources: ['pools', ...SIZED_RESOURCES], since });
     const until = since + RESERVATION_MS;
     try {
       return await pools.create(draft, () => clock.now() <= until);
@@ -62,27 +63,30 @@ const written = async (deps: MakePoolDeps, draft: PoolDraft, reservedAt: number)
 };
 
 /** What could not be told is settled later. */
-const confirm = async ({ coordination }: MakePoolDeps, { owner, uid, replicas, revision }: PoolRecord): Promise<void> => {
-  await Promise.allSettled([
-    coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision }),
-    coordination.confirm(owner, 'replicas', { name: uid, amount: replicas, revision }),
-  ]);
+const confirm = async ({ coordination }: MakePoolDeps, record: PoolRecord): Promise<void> => {
+  const { owner, uid, revision } = record;
+  await Promise.allSettled(amountsOf(record).map(([resource, amount]) => coordination.confirm(owner, resource, { name: uid, amount, revision })));
 };
 
-const reserve = async ({ coordination, quotaLimits }: MakePoolDeps, { owner, uid, replicas }: PoolDraft): Promise<void> => {
-  const limits = quotaLimits.of(owner);
-  if (!await coordination.reserve(owner, 'pools', { name: uid, amount: 1, limit: limits.pools })) throw poolQuotaExceeded();
-  let granted = false;
+const reserve = async (deps: MakePoolDeps, draft: PoolDraft): Promise<void> => {
+  const { owner, uid } = draft;
+  const limits = deps.quotaLimits.of(owner);
+  let isReserved = false;
   try {
-    granted = await coordination.reserve(owner, 'replicas', { name: uid, amount: replicas, limit: limits.replicas });
+    const refused = await reserveAll(deps.coordination, owner, amountsOf(draft).map(([resource, amount]) => [resource, { name: uid, amount, limit: limits[resource] }]));
+    if (refused !== undefined) throw poolQuotaExceeded(refused);
+    isReserved = true;
   } finally {
     // Where even that is out of reach, what was reserved is settled later.
-    if (!granted) await coordination.release(owner, 'pools', uid).catch(() => undefined);
+    if (!isReserved) await release(deps, draft).catch(() => undefined);
   }
-  if (!granted) throw poolQuotaExceeded();
 };
 
-const release = async ({ coordination }: MakePoolDeps, { owner, uid }: PoolDraft): Promise<void> => {
-  await coordination.release(owner, 'pools', uid);
-  await coordination.release(owner, 'replicas', uid);
+const release = async ({ coordination }: MakePoolDeps, draft: PoolDraft): Promise<void> => {
+  await Promise.all(amountsOf(draft).map(([resource]) => coordination.release(draft.owner, resource, draft.uid)));
+};
+
+const amountsOf = (draft: PoolDraft): readonly (readonly [QuotaResource, number])[] => {
+  const amounts = amountsOfPool(draft);
+  return [['pools', 1], ...SIZED_RESOURCES.map((resource) => [resource, amounts[resource]] as const)];
 };

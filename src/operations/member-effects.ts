@@ -70,7 +70,7 @@ const ownPool = async ({ supervisor }: Pick<MemberEffectsDeps, 'supervisor'>, en
 const asFailure = (error: unknown): unknown => {
   if (error instanceof RecordConflict || !(error instanceof Refusal)) return error;
   switch (error.code) {
-    case 'QUOTA_EXCEEDED': return new MemberFailure('QuotaExceeded', 'the quota of pools or replicas is used up');
+    case 'QUOTA_EXCEEDED': return new MemberFailure('QuotaExceeded', 'the quota of pools, replicas, cpu or memory is used up');
     case 'ALREADY_EXISTS': return new MemberFailure('NameTaken', 'there is a pool of this name that is not the env\'s');
     case 'UNAVAILABLE': return error;
     default: return new MemberFailure('NotRendered', error.message);

@@ -6,8 +6,9 @@ import { asAsked, isAsAsked, memberPoolPart } from '../model/env-rendering.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../model/pool.ts';
 import type { RenderedPool } from '../model/render-pool.ts';
 import type { PoolDraft } from './make-pool.ts';
+import { Resizing, withinQuota, type ResizingDeps } from './reservations.ts';
 
-export interface SettleDeps {
+export interface SettleDeps extends ResizingDeps {
   readonly supervisor: Pick<Supervisor, 'pools'>;
   /** The pool as its template and its source have it now. */
   readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
@@ -44,14 +45,24 @@ export const memberPool = async ({ supervisor }: Pick<SettleDeps, 'supervisor'>,
   return memberPoolOf(supervisor, env, name);
 };
 
-/** Has a member's pool be as the env asks; answers the pool as it stands then, undefined where there is none. One that can't be rendered keeps what its instances are started from. */
-export const settledPool = async ({ supervisor, renewed }: SettleDeps, env: EnvRecord, name: string): Promise<PoolRecord | undefined> => {
+/** Has a member's pool be as the env asks; answers the pool as it stands then, undefined where there is none. One that can't be rendered, or would have more than its owner's quota allows, keeps what its instances are started from. */
+export const settledPool = async (deps: SettleDeps, env: EnvRecord, name: string): Promise<PoolRecord | undefined> => {
+  const { supervisor, renewed } = deps;
   const member = env.members.find((each) => each.name === name);
   const uid = supervisor.pools.index.uidOf(env.owner.namespace, name);
   if (!member || uid === undefined) return undefined;
   const part = memberPoolPart(env, member);
-  return await supervisor.pools.change(uid, async (current) => {
-    if (current.env?.uid !== env.uid || current.deleting !== false || isAsAsked(current, part)) return current;
-    return await renewed(asAsked(current, part));
-  });
+  const resizing = new Resizing(deps, { uid, owner: env.owner });
+  try {
+    const record = await supervisor.pools.change(uid, async (current) => {
+      if (current.env?.uid !== env.uid || current.deleting !== false || isAsAsked(current, part)) return current;
+      const asked = asAsked(current, part);
+      return await withinQuota(resizing, current, { next: await renewed(asked), otherwise: asked });
+    }, resizing.permitted);
+    if (record) await resizing.landed(record);
+    return record;
+  } catch (error) {
+    await resizing.failed(error);
+    throw error;
+  }
 };

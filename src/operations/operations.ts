@@ -8,7 +8,6 @@ import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { InstanceType } from '../model/instance-type.ts';
 import type { Patch } from '../model/merge-patch.ts';
-import type { QuotaAmounts } from '../model/quota.ts';
 import type { UpdateStrategy } from '../model/pool.ts';
 import type { PoolSource, RegistryCredentials } from '../model/pool-source.ts';
 import type { RequestMark } from '../model/request-mark.ts';
@@ -20,6 +19,7 @@ import type { AuditList, AuditRequest } from './audit-view.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { DebugOperations } from './debug-operations.ts';
 import type { Opening } from './opening.ts';
+import type { QuotaChange } from './quota-limits.ts';
 import type { ClusterView, EnvView, FeatureGates, MemberView, Page, PageRequest, PoolSyncView, PoolView, QuotaView, SandboxDetailView, SandboxStatistics, SandboxView, TemplateView } from './views.ts';
 
 /** Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
@@ -110,7 +110,7 @@ export interface Operations extends DebugOperations {
   /** For `/admin`: of any user. */
   readonly getQuotasOf: (caller: Caller, user: TeamUser) => Promise<QuotaView>;
   /** The same; what is not named stays as it is. Durable when it resolves. */
-  readonly setQuotasOf: (caller: Caller, user: TeamUser, change: Partial<QuotaAmounts>) => Promise<QuotaView>;
+  readonly setQuotasOf: (caller: Caller, user: TeamUser, change: QuotaChange) => Promise<QuotaView>;
 
   readonly getTemplate: (name: string) => Promise<TemplateView>;
   readonly listTemplates: (page: PageRequest) => Page<TemplateView>;

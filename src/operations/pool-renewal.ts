@@ -7,10 +7,11 @@ import { Refusal, type RefusalCode } from '../model/refusals.ts';
 import { withRendered } from '../model/render-pool.ts';
 import { shardOf } from '../model/shards.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
+import { Resizing, withinQuota, type ResizingDeps } from './reservations.ts';
 
 interface RenewingDeps extends PoolRenderingDeps { readonly log: Log }
 
-export interface PoolRenewalDeps extends RenewingDeps {
+export interface PoolRenewalDeps extends RenewingDeps, ResizingDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
 }
@@ -86,10 +87,16 @@ export class PoolRenewal {
 
   async #renew(uid: string): Promise<void> {
     const { supervisor, log } = this.#deps;
+    const before = supervisor.pools.get(uid)?.record;
+    if (!before) return;
+    const resizing = new Resizing(this.#deps, before);
     try {
-      const record = await supervisor.pools.change(uid, async (current) => (this.#leads(uid) ? await renewedPool(this.#deps)(current) : current));
+      const record = await supervisor.pools.change(uid, async (current) =>
+        (this.#leads(uid) ? await withinQuota(resizing, current, { next: await renewedPool(this.#deps)(current), otherwise: current }) : current), resizing.permitted);
+      if (record) await resizing.landed(record);
       if (record?.unresolved) this.#tryAgain(uid, UNRESOLVED_AGAIN_MS);
     } catch (error) {
+      await resizing.failed(error);
       log.warn({ entity: 'pool', uid, error }, 'a pool could not be rendered or written');
       this.#tryAgain(uid, AGAIN_MS);
     }

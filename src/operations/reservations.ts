@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../contracts/clock.ts';
-import { RESERVATION_MS, type Coordination, type Quotas } from '../contracts/coordination.ts';
+import { RESERVATION_MS, type Coordination, type QuotaEntry, type Quotas } from '../contracts/coordination.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
-import type { PoolRecord } from '../model/pool.ts';
-import type { QuotaResource } from '../model/quota.ts';
-import { poolQuotaExceeded, unavailable } from '../model/refusals.ts';
+import type { PoolRecord, Unresolved } from '../model/pool.ts';
+import { amountsOfPool, SIZED_RESOURCES, type QuotaResource, type SizedResource } from '../model/quota.ts';
+import { poolQuotaExceeded, Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 
@@ -36,16 +37,26 @@ export interface ResizingDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
 }
 
+/** A name's part of each of some resources. */
+export type Parts = readonly (readonly [resource: QuotaResource, entry: QuotaEntry])[];
+
+/** Reserves one after the other, so that of two who cross one is granted; answers the first that would pass its limit, undefined where none would. */
+export const reserveAll = async (coordination: Pick<Quotas, 'reserve'>, owner: Tenant, parts: Parts): Promise<QuotaResource | undefined> => {
+  for (const [resource, entry] of parts) if (!await coordination.reserve(owner, resource, entry)) return resource;
+  return undefined;
+};
+
 /**
- * Reserves what one change of a pool's size grows it by. Each attempt of the conditional write covers its own step from what it
- * read; the largest size that any attempt of anyone asks for counts until its outcome is known.
+ * Reserves what one change of a pool's size, or of what its instances have, makes it grow by. Each attempt of the conditional write covers
+ * its own step from what it read; the largest amount that any attempt of anyone asks for counts until its outcome is known.
  */
 export class Resizing {
   readonly #deps: ResizingDeps;
   readonly #pool: Pick<PoolRecord, 'uid' | 'owner'>;
   readonly #attempt = randomUUID();
+  readonly #changed = new Set<SizedResource>();
+  readonly #reserved = new Set<SizedResource>();
   #reservedAt: number | undefined;
-  #resized = false;
 
   constructor(deps: ResizingDeps, { uid, owner }: Pick<PoolRecord, 'uid' | 'owner'>) {
     this.#deps = deps;
@@ -56,26 +67,46 @@ export class Resizing {
   async cover(current: PoolRecord, next: PoolRecord): Promise<void> {
     const { coordination, clock, quotaLimits } = this.#deps;
     const { uid, owner } = this.#pool;
-    this.#resized ||= next.replicas !== current.replicas;
-    if (next.replicas <= current.replicas) return;
-    const limit = quotaLimits.of(owner).replicas;
+    const [before, after] = [amountsOfPool(current), amountsOfPool(next)];
+    for (const resource of SIZED_RESOURCES) if (after[resource] !== before[resource]) this.#changed.add(resource);
+    const grown = SIZED_RESOURCES.filter((resource) => after[resource] > before[resource]);
+    if (grown.length === 0) return;
+    const limits = quotaLimits.of(owner);
     this.#reservedAt = clock.now();
-    if (!await coordination.reserve(owner, 'replicas', { name: uid, attempt: this.#attempt, amount: next.replicas, limit })) throw poolQuotaExceeded();
+    for (const resource of grown) this.#reserved.add(resource);
+    const refused = await reserveAll(coordination, owner, grown.map((resource) => [resource, { name: uid, attempt: this.#attempt, amount: after[resource], limit: limits[resource] }]));
+    if (refused !== undefined) throw poolQuotaExceeded(refused);
   }
 
   /** Whether the write may be sent at this moment; after that it is to be covered anew. */
   readonly permitted = (): boolean => this.#reservedAt === undefined || this.#deps.clock.now() - this.#reservedAt <= RESERVATION_MS;
 
   /** Counts what the record says. Never rejects: what could not be told is settled later. */
-  async landed({ replicas, revision }: PoolRecord): Promise<void> {
-    if (!this.#resized) return;
+  async landed(record: PoolRecord): Promise<void> {
     const { uid, owner } = this.#pool;
-    await this.#deps.coordination.confirm(owner, 'replicas', { name: uid, attempt: this.#attempt, amount: replicas, revision }).catch(() => undefined);
+    const { revision } = record;
+    const amounts = amountsOfPool(record);
+    await Promise.allSettled([...this.#changed].map((resource) =>
+      this.#deps.coordination.confirm(owner, resource, { name: uid, attempt: this.#attempt, amount: amounts[resource], revision })));
   }
 
   /** Takes back what was reserved, unless it may have landed: then it is settled later. Never rejects. */
   async failed(error: unknown): Promise<void> {
-    if (this.#reservedAt === undefined || error instanceof OutcomeUnknown) return;
-    await this.#deps.coordination.withdraw(this.#pool.owner, 'replicas', this.#pool.uid, this.#attempt).catch(() => undefined);
+    if (error instanceof OutcomeUnknown) return;
+    const { uid, owner } = this.#pool;
+    await Promise.allSettled([...this.#reserved].map((resource) => this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt)));
   }
 }
+
+/** The pool as it is to be, where its owner's quota grants what it takes more; else the other, which says why. */
+export const withinQuota = async (resizing: Resizing, current: PoolRecord, { next, otherwise }: { readonly next: PoolRecord; readonly otherwise: PoolRecord }): Promise<PoolRecord> => {
+  try {
+    await resizing.cover(current, next);
+    return next;
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'QUOTA_EXCEEDED') throw error;
+    return isDeepStrictEqual(otherwise.unresolved, NOT_GRANTED) ? otherwise : { ...otherwise, unresolved: NOT_GRANTED };
+  }
+};
+
+const NOT_GRANTED: Unresolved = { reason: 'QuotaExceeded', message: 'its instances would have more cpu or memory than its owner may have (GET /quotas)' };

@@ -5,22 +5,34 @@ import { poolSpecOf, withRendered } from '../model/render-pool.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
 import type { Operations } from './operations.ts';
 import { lookupsOf, renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
+import { Resizing, type ResizingDeps } from './reservations.ts';
 import { asUnavailable } from './update-pool.ts';
 
-export interface SyncPoolDeps extends PoolRenderingDeps { readonly supervisor: Supervisor }
+export interface SyncPoolDeps extends PoolRenderingDeps, ResizingDeps { readonly supervisor: Supervisor }
 
 /**
  * Renders a pool of the caller's from its template and its owner's wishes as they are now, whatever its `autoUpdate`
- * (operation `POST /sandboxpools/{name}/sync-template`). Its replicas stay.
+ * (operation `POST /sandboxpools/{name}/sync-template`). Its replicas stay. Refuses with QUOTA_EXCEEDED where its instances would have more than the owner may.
  */
 export const syncPool = (deps: SyncPoolDeps): Operations['syncPool'] => async (caller, name) => {
   const { supervisor } = deps;
   const { record: before } = await findPool(supervisor, caller, name);
   if (before.env) throw poolOfEnv(before.env.name, before.name);
   await freshenTemplate(deps, before);
-  const record = await supervisor.pools.change(before.uid, (current) => syncedPool(deps, current)).catch((error: unknown) => { throw asUnavailable(error); });
-  if (!record) throw poolNotFound();
-  return poolViewOf(supervisor, record);
+  const resizing = new Resizing(deps, before);
+  try {
+    const record = await supervisor.pools.change(before.uid, async (current) => {
+      const next = await syncedPool(deps, current);
+      await resizing.cover(current, next);
+      return next;
+    }, resizing.permitted);
+    if (!record) throw poolNotFound();
+    await resizing.landed(record);
+    return poolViewOf(supervisor, record);
+  } catch (error) {
+    await resizing.failed(error);
+    throw asUnavailable(error);
+  }
 };
 
 /** The record as its template and its source have it now; the very same where it is so already. */

@@ -2,7 +2,7 @@ import type { Clock } from '../contracts/clock.ts';
 import { RESERVATION_MS, WRITE_MS, type Confirmation, type QuotaEntry, type Quotas, type Reservation, type SettledReservation, type UsagePart } from '../contracts/coordination.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
-import { QUOTA_RESOURCES, type QuotaAmounts, type QuotaResource } from '../model/quota.ts';
+import { eachResource, QUOTA_RESOURCES, type QuotaAmounts, type QuotaResource } from '../model/quota.ts';
 import { type Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
@@ -79,9 +79,9 @@ export class RedisQuotas implements Quotas {
   }
 
   async used(tenant: Tenant): Promise<QuotaAmounts> {
-    const [known, sandboxes, pools, replicas] = await this.#deps.link.run(USED, QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)), []);
+    const [known, ...amounts] = await this.#deps.link.run(USED, QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)), []);
     if (known !== 'known') throw this.unknown(tenant);
-    return { sandboxes: Number(sandboxes), pools: Number(pools), replicas: Number(replicas) };
+    return eachResource((resource) => Number(amounts[QUOTA_RESOURCES.indexOf(resource)]));
   }
 
   async whenKnown(tenant: Tenant): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
 import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts';
-import type { QuotaResource } from '../../src/model/quota.ts';
+import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
 import { eventually } from '../support/a-supervisor.ts';
@@ -112,7 +112,7 @@ describe('settling usage', () => {
     const after = asked.filter((each) => each.startsWith('alice')).length;
     await round();
 
-    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([3 * rounds, 3 * rounds]);
+    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([QUOTA_RESOURCES.length * rounds, QUOTA_RESOURCES.length * rounds]);
   });
 
   describe('what the mirror does not agree with', () => {

@@ -158,6 +158,27 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect((await everywhere((daemon) => shown(at(daemon, key)))).map(({ sandboxes }) => sandboxes)).to.deep.equal(service().ports.map(() => [3, 3, 0]));
     });
 
+    it('of cpu and memory hold for pools that are made and grown at once over all daemons, and are named', async () => {
+      const { user, key } = await aUser();
+      await setTo(user, { cpu: '3', memory: '1Gi' });
+      const make = (n: number, more: object) => at(n, key).post('/sandboxpools', { name: `${user}-${n}`, templateName: service().templateName, replicas: 2, cpu: '500m', memory: '64Mi', ...more });
+
+      const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => make(n, {})));
+
+      const made = answers.flatMap(({ status, json }) => (status === 201 ? [json.template?.['name'] as unknown as string] : []));
+      expect(made, answers.map(({ text }) => text).join()).to.have.length(3);
+      for (const answer of answers.filter(({ status }) => status !== 201)) expectPoolQuota(answer, 'cpu');
+      expectPoolQuota(await make(20, { cpu: '10m', memory: '1Gi', replicas: 1 }), 'cpu');
+      await setTo(user, { cpu: 3.02 });
+      expectPoolQuota(await make(21, { cpu: '10m', memory: '1Gi', replicas: 1 }), 'memory');
+      const grown = await Promise.all(made.flatMap((pool, n) => [at(n, key).put(`/sandboxpools/${pool}`, { replicas: 3 }), at(n + 1, key).put(`/sandboxpools/${pool}`, { cpu: '1' })]));
+      for (const answer of grown) expectPoolQuota(answer, 'cpu');
+      expect(await shown(at(2, key))).to.deep.include({ cpu: [3.02, 3, 0.02], memory: [2 ** 30, 6 * 2 ** 26, 10 * 2 ** 26] });
+
+      await setTo(user, { cpu: 'none', memory: 'none' });
+      expect(await shown(at(1, key))).to.have.all.keys('sandboxes', 'pools', 'replicas');
+    });
+
     it('show what an admin set, on every daemon, and what it does not name as it was', async () => {
       const { user, key } = await aUser();
       await setTo(user, { sandboxes: 7 });
@@ -207,8 +228,8 @@ const expectQuota = ({ status, text, headers }: HttpAnswer): void => {
   expect(headers['retry-after']).to.equal(String(detail.retryAfter));
 };
 
-const expectPoolQuota = ({ status, text, headers }: HttpAnswer): void => {
+const expectPoolQuota = ({ status, text, headers }: HttpAnswer, resource?: string): void => {
   expect(status, text).to.equal(429);
-  expect(JSON.parse(text)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+  expect(JSON.parse(text)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED', ...(resource === undefined ? {} : { resource }) } });
   expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
 };

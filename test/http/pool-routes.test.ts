@@ -60,7 +60,7 @@ describe('pools over HTTP', () => {
     });
 
     it('answers 429 at the quota, the delay in the header alone', async () => {
-      server.operations.failWith = poolQuotaExceeded();
+      server.operations.failWith = poolQuotaExceeded('replicas');
       const answer = await create();
       expect(answer.status).to.equal(429);
       expect(answer.json).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });

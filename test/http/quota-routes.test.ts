@@ -3,7 +3,7 @@ import { unavailable } from '../../src/model/refusals.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const of = (name: string, rows: readonly (readonly [resource: string, limit: number, used: number, remaining: number])[]) =>
-  ({ items: rows.map(([resource, limit, used, remaining]) => ({ name, resource, limit, used, remaining })), total: 3 });
+  ({ items: rows.map(([resource, limit, used, remaining]) => ({ name, resource, limit, used, remaining })), total: rows.length });
 const ADA = { namespace: 'team-blue', team: 'blue', user: 'ada' };
 
 describe('quotas over HTTP', () => {
@@ -36,6 +36,17 @@ describe('quotas over HTTP', () => {
     expect((await server.colleague.get('/quotas')).json.items?.[0]?.['limit']).to.equal(1_000);
   });
 
+  it('PUT takes cpu and memory as quantities or numbers, shown in cores and bytes where there is a limit', async () => {
+    await server.operations.requests.reserve(ADA, 'cpu', { name: 'p', amount: 1_500, limit: 9_999 });
+    const sizes = async (body: object) => (await server.admin.put('/admin/quotas/blue/ada', body)).json.items?.slice(3).map(({ resource, limit, used, remaining }) => [resource, limit, used, remaining]);
+
+    expect(await sizes({ cpu: '2', memory: '64Gi' })).to.deep.equal([['cpu', 2, 1.5, 0.5], ['memory', 64 * 2 ** 30, 0, 64 * 2 ** 30]]);
+    expect(await sizes({ cpu: 0.25, memory: 2_048 })).to.deep.equal([['cpu', 0.25, 1.5, 0], ['memory', 2_048, 0, 2_048]]);
+    expect(await sizes({ cpu: 1_000_000, memory: '1Pi' })).to.deep.equal([['cpu', 1_000_000, 1.5, 999_998.5], ['memory', 2 ** 50, 0, 2 ** 50]]);
+    expect(await sizes({ cpu: 'none' })).to.deep.equal([['memory', 2 ** 50, 0, 2 ** 50]]);
+    expect(await sizes({ memory: 'none' })).to.deep.equal([]);
+  });
+
   it('the quotas of others are an admin\'s', async () => {
     for (const answer of [await server.tenant.get('/admin/quotas/blue/ada'), await server.tenant.put('/admin/quotas/blue/ada', { sandboxes: 9 })]) {
       expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
@@ -46,6 +57,8 @@ describe('quotas over HTTP', () => {
   for (const [body, field] of [
     [{ sandboxes: -1 }, 'sandboxes'], [{ sandboxes: 1_000_001 }, 'sandboxes'], [{ pools: '3' }, 'pools'], [{ pools: 100_001 }, 'pools'], [{ replicas: 1.5 }, 'replicas'],
     [{ replicas: null }, 'replicas'], [{ sandboxes: true }, 'sandboxes'],
+    [{ cpu: '-1' }, 'cpu'], [{ cpu: 'many' }, 'cpu'], [{ cpu: 1_000_001 }, 'cpu'], [{ cpu: '1001k' }, 'cpu'], [{ cpu: null }, 'cpu'], [{ cpu: -0.5 }, 'cpu'], [{ memory: '64GiB' }, 'memory'], [{ memory: '2Pi' }, 'memory'],
+    [{ memory: 1e300 }, 'memory'], [{ memory: '' }, 'memory'], [{ memory: ['1Gi'] }, 'memory'],
   ] as const) {
     it(`PUT refuses ${JSON.stringify(body)}`, async () => {
       const answer = await server.admin.put('/admin/quotas/blue/ada', body);

@@ -35,7 +35,7 @@ describe('a pool that is made or resized with kubectl', () => {
     const api = new MemoryApi();
     const clock = new TestClock();
     const coordination = aCoordination(clock);
-    const quota = { sandboxes: 10, pools: 10, replicas: 10, ...limits };
+    const quota = { sandboxes: 10, pools: 10, replicas: 10, cpu: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY, ...limits };
     const settledLater: Tenant[] = [];
     const aReplica = async (quotas: Partial<Quotas> = {}, server: ApiServer = api.server) => {
       const records = new KubernetesRecordStore({

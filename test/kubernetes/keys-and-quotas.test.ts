@@ -71,6 +71,11 @@ describe('keys and quotas of three replicas', function () {
       const jsonpath = 'jsonpath={.spec.sandboxes} {.spec.pools} {.spec.replicas}';
       expect(await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', jsonpath)).to.equal('0 9 5');
 
+      await controlPlane().apply(quota({ cpu: '1500m', memory: '2Gi' }));
+      for (const replica of [0, 1, 2]) expect((await limits(replica))?.slice(3)).to.deep.equal([1.5, 2 ** 31]);
+      expect((await at(1, replicas().adminKey).put('/admin/quotas/hands/hilda', { cpu: 2 })).status).to.equal(200);
+      expect(await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', 'jsonpath={.spec.cpu} {.spec.memory}')).to.equal('2 2097152Ki');
+
       await controlPlane().kubectl('delete', 'userquota', 'hands.hilda', '-n', namespace);
       for (const replica of [0, 1, 2]) expect(await limits(replica)).to.deep.equal(configured);
       await untilAnswered(201, () => at(0, key).post('/sandboxes', { poolName: 'hildas' }));
@@ -85,6 +90,8 @@ describe('keys and quotas of three replicas', function () {
       expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: 3 })).to.equal('');
       expect(await said('ada', { team: 'blue', user: 'ada' })).to.include('the name must be {team}.{user}');
       expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: -1 })).to.include('greater than or equal to 0');
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', cpu: '16', memory: '64Gi' })).to.equal('');
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', memory: 'much' })).to.include('spec.memory');
       expect(await said('blue.ada', { team: 'blue' })).to.include('spec.user');
     });
   });

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { QuotaLimits } from '../../src/operations/quota-limits.ts';
+import { quotaDefaults, QuotaLimits } from '../../src/operations/quota-limits.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { MemoryQuotas } from '../support/memory-quotas.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const DEFAULTS = { sandboxes: 10, pools: 5, replicas: 20 };
+const DEFAULTS = { sandboxes: 10, pools: 5, replicas: 20, cpu: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
 const BOB = { ...ALICE, user: 'bob' };
 
 describe('limits of users', () => {
@@ -34,8 +34,20 @@ describe('limits of users', () => {
     await limits.set(ALICE, { pools: 0 });
     await limits.set(ALICE, {});
 
-    expect(limits.of(ALICE)).to.deep.equal({ sandboxes: 3, pools: 0, replicas: 20 });
+    expect(limits.of(ALICE)).to.deep.equal({ ...DEFAULTS, sandboxes: 3, pools: 0 });
     expect(store.records.size).to.equal(1);
+  });
+
+  it('of cpu and memory are none until they are set, and the configured ones again once they are taken away', async () => {
+    const limits = new QuotaLimits({ quotas: store, clock, defaults: quotaDefaults({ sandboxes: 10, pools: 5, replicas: 20, memory: '2Gi' }) });
+    await limits.start();
+    expect(limits.of(ALICE)).to.include({ cpu: Number.POSITIVE_INFINITY, memory: 2 * 2 ** 20 });
+
+    expect(await limits.set(ALICE, { cpu: 1_500, memory: 7 })).to.include({ cpu: 1_500, memory: 7 });
+    await limits.set(ALICE, { cpu: 'none', memory: 'none' });
+
+    expect(limits.of(ALICE)).to.include({ cpu: Number.POSITIVE_INFINITY, memory: 2 * 2 ** 20 });
+    expect((await store.list()).map(({ limits: own }) => own)).to.deep.equal([{}]);
   });
 
   it('follow what anybody writes, from the start on', async () => {

@@ -24,6 +24,10 @@ import { TestClock } from '../support/test-clock.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
+/** KiB of an instance of the pool that is there, and of the template. */
+const OF_ONE = 128 * 1_024;
+const OF_TEMPLATE = 256 * 1_024;
+
 const PASSWORDS = { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] };
 
 describe('a reservation', () => {
@@ -95,7 +99,7 @@ describe('a reservation', () => {
 
       expect(codeOf(await rejection(create()))).to.equal('UNAVAILABLE');
       expect(pools.records.has('u1')).to.equal(false);
-      expect(released).to.deep.equal(['pools', 'replicas']);
+      expect(released).to.deep.equal(['pools', 'replicas', 'cpu', 'memory']);
     });
 
     it('is asked for after the passwords were kept, however long that took', async () => {
@@ -120,7 +124,7 @@ describe('a reservation', () => {
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
       expect(pools.records.get(pool.uid)?.replicas).to.equal(1);
-      expect([new Set(reserved), released]).to.deep.equal([new Set(['replicas 5']), ['replicas']]);
+      expect([new Set(reserved), released]).to.deep.equal([new Set(['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`]), ['replicas', 'cpu', 'memory']]);
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
@@ -130,9 +134,10 @@ describe('a reservation', () => {
       await update(5);
       await update(2);
 
-      expect(reserved).to.deep.equal(['pools 1', 'replicas 3', 'replicas 5']);
-      expect(confirmed).to.deep.equal(['pools 1', 'replicas 3', 'replicas 5', 'replicas 2']);
-      expect(await coordination.used(ALICE)).to.include({ pools: 2, replicas: 5 });
+      const made = ['pools 1', 'replicas 3', 'cpu 3000', `memory ${3 * OF_TEMPLATE}`];
+      expect(reserved).to.deep.equal([...made, 'replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`]);
+      expect(confirmed).to.deep.equal([...made, 'replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`, 'replicas 2', 'cpu 2000', `memory ${2 * OF_ONE}`]);
+      expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 0, pools: 2, replicas: 5, cpu: 5_000, memory: 3 * OF_TEMPLATE + 2 * OF_ONE });
     });
 
     it('is taken back where another change of the pool came first', async () => {
@@ -140,7 +145,7 @@ describe('a reservation', () => {
       pools.update = async () => { throw new RecordConflict('moved'); };
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
-      expect([pools.records.get(pool.uid)?.replicas, released]).to.deep.equal([1, ['replicas']]);
+      expect([pools.records.get(pool.uid)?.replicas, released]).to.deep.equal([1, ['replicas', 'cpu', 'memory']]);
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
@@ -152,7 +157,7 @@ describe('a reservation', () => {
       expect(await rejection(create())).to.be.instanceOf(OutcomeUnknown);
       reserved.length = 0;
       expect(await rejection(update(5))).to.be.instanceOf(OutcomeUnknown);
-      expect([reserved, released]).to.deep.equal([['replicas 5'], []]);
+      expect([reserved, released]).to.deep.equal([['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`], []]);
     });
   });
 });

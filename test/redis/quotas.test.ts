@@ -57,7 +57,7 @@ describe('usage in Redis', () => {
     await known(() => other.used(ALICE));
     await reserve(other, 'b');
 
-    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 5 });
+    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 5, cpu: 0, memory: 0 });
     await redis().client.flushall();
     expect(await rejected(one.used(ALICE))).to.equal('UNAVAILABLE');
   });
@@ -78,7 +78,7 @@ describe('usage in Redis', () => {
 
     await one.whenKnown(ALICE);
 
-    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 1, pools: 0, replicas: 0 });
+    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 1, pools: 0, replicas: 0, cpu: 0, memory: 0 });
   });
 
   it('is not waited for while Redis is away', async () => {

@@ -5,6 +5,7 @@ import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settli
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
+import { amountsOfPool, SIZED_RESOURCES, type QuotaResource, type SizedResource } from '../../src/model/quota.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { Resizing } from '../../src/operations/reservations.ts';
 import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
@@ -17,6 +18,8 @@ import { quietLog } from '../support/quiet-log.ts';
 import { advanceRedis } from '../support/redis-clock.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { TestClock } from '../support/test-clock.ts';
+
+const isSized = (resource: QuotaResource): resource is SizedResource => SIZED_RESOURCES.some((each) => each === resource);
 
 describe('reservations in Redis', () => {
   const redis = onRedis();
@@ -100,12 +103,14 @@ describe('reservations in Redis', () => {
 
   describe('of pools that two replicas size at a time', () => {
     const LIMIT = 10;
+    const CPU_LIMIT = 20_000;
 
     /** Two replicas over one store of pools, whose steps come in the order that `schedule` gives them; writes and calls fail as `faults` say. */
     const aWorld = async (schedule: <T>(work: () => Promise<T>) => Promise<T>, faults: { readonly write: () => string; readonly call: () => boolean }) => {
       const truth = new MemoryPools();
       const clock = new TestClock(Date.now());
-      const sizes = { most: 0 };
+      const sizes = { most: 0, cpu: 0 };
+      const cpu = (): number => [...truth.records.values()].reduce((sum, record) => sum + amountsOfPool(record).cpu, 0);
       const total = (): number => [...truth.records.values()].reduce((sum, { replicas }) => sum + replicas, 0);
       const replicaOf = (shared: Coordination) => {
         const mirror = new Map<string, PoolRecord>();
@@ -123,6 +128,7 @@ describe('reservations in Redis', () => {
           if (fault === 'lost') throw new OutcomeUnknown();
           const written = await truth.update(record, permitted);
           sizes.most = Math.max(sizes.most, total());
+          sizes.cpu = Math.max(sizes.cpu, cpu());
           if (fault === 'landed') throw new OutcomeUnknown();
           return written;
         });
@@ -142,13 +148,13 @@ describe('reservations in Redis', () => {
             },
           },
         });
-        const resize = async (uid: string, replicas: number): Promise<void> => {
+        const resize = async (uid: string, replicas: number, cpuCores = 1): Promise<void> => {
           const pool = mirror.get(uid);
           if (!pool) return;
-          const resizing = new Resizing({ coordination, clock, quotaLimits: limitsOf({ replicas: LIMIT }) }, pool);
+          const resizing = new Resizing({ coordination, clock, quotaLimits: limitsOf({ replicas: LIMIT, cpu: CPU_LIMIT }) }, pool);
           try {
             const record = await turns.change(uid, async (current) => {
-              const next = { ...current, replicas };
+              const next = { ...current, replicas, definition: { ...current.definition, containers: current.definition.containers.map((container) => ({ ...container, cpuCores })) } };
               await resizing.cover(current, next);
               return next;
             }, resizing.permitted);
@@ -160,18 +166,21 @@ describe('reservations in Redis', () => {
         const see = (): void => { mirror.clear(); for (const record of truth.records.values()) mirror.set(record.uid, record); };
         return { resize, see };
       };
-      return { truth, sizes, total, replicas: [replicaOf(one), replicaOf(other)] as const };
+      return { truth, sizes, total, cpu, replicas: [replicaOf(one), replicaOf(other)] as const };
     };
 
     /** As whoever leads does once writes that were under way have landed. */
     const settleByRecords = async (truth: MemoryPools): Promise<void> => {
       await advanceRedis([redis().client], UNSETTLED_MS + 1);
       const clock = new TestClock();
-      const amountOf = (name: string): number => truth.records.get(name)?.replicas ?? 0;
+      const amountOf = (resource: QuotaResource, name: string): number => {
+        const record = truth.records.get(name);
+        return record && isSized(resource) ? amountsOfPool(record)[resource] : 0;
+      };
       const settling = new Settling({
         quotas: one, clock, log: quietLog, leads: () => true, tenants: () => [ALICE], unmade: async () => undefined,
-        shown: (_tenant, resource) => new Map(resource === 'replicas' ? [...truth.records.values()].map(({ uid, replicas }) => [uid, replicas]) : []),
-        recorded: async (_tenant, _resource, name) => ({ amount: amountOf(name), revision: truth.records.get(name)?.revision ?? '' }),
+        shown: (_tenant, resource) => new Map(isSized(resource) ? [...truth.records.values()].map(({ uid }) => [uid, amountOf(resource, uid)]) : []),
+        recorded: async (_tenant, resource, name) => ({ amount: amountOf(resource, name), revision: truth.records.get(name)?.revision ?? '' }),
       });
       settling.start();
       for (let round = 0; round < 2; round += 1) {
@@ -198,7 +207,7 @@ describe('reservations in Redis', () => {
 
     it('never have more than the quota, and at rest what counts is what the records say', async function () {
       this.timeout(60_000);
-      const step = fc.record({ at: fc.nat(1), pool: fc.nat(2), replicas: fc.constantFrom(0, 1, 3, 5, 8, 10), sees: fc.boolean() });
+      const step = fc.record({ at: fc.nat(1), pool: fc.nat(2), replicas: fc.constantFrom(0, 1, 3, 5, 8, 10), cores: fc.constantFrom(0.5, 1, 2, 4), sees: fc.boolean() });
       const fault = fc.constantFrom('', '', '', '', '', 'late', 'conflict', 'lost', 'landed');
       await fc.assert(fc.asyncProperty(
         fc.scheduler(), fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { maxLength: 8 }), fc.infiniteStream(fault), fc.infiniteStream(fc.nat(9)),
@@ -206,24 +215,26 @@ describe('reservations in Redis', () => {
           await redis().client.flushall();
           await known(() => one.used(ALICE));
           const next = <T>(stream: Iterator<T>, otherwise: T): T => { const { value, done } = stream.next(); return done === true ? otherwise : value as T; };
-          const { truth, sizes, replicas } = await aWorld(
+          const { truth, sizes, cpu, replicas } = await aWorld(
             async (work) => await scheduler.schedule(Promise.resolve()).then(work), { write: () => next(writes, ''), call: () => next(calls, 1) === 0 });
           const pools = await Promise.all(['p', 'q', 'r'].map((name) => truth.create(aPool({ name, replicas: 0 }))));
           for (const replica of replicas) replica.see();
           for (const round of rounds) {
-            const work = round.map(async ({ at, pool, replicas: size, sees }) => {
+            const work = round.map(async ({ at, pool, replicas: size, cores, sees }) => {
               const replica = at === 0 ? replicas[0] : replicas[1];
               if (sees) replica.see();
-              await replica.resize(pools[pool]?.uid ?? '', size);
+              await replica.resize(pools[pool]?.uid ?? '', size, cores);
             });
             await scheduler.waitFor(Promise.all(work));
           }
           expect(sizes.most).to.be.at.most(LIMIT);
+          expect(sizes.cpu).to.be.at.most(CPU_LIMIT);
           const used = async (): Promise<number> => (await one.used(ALICE)).replicas;
           const total = [...truth.records.values()].reduce((sum, { replicas: size }) => sum + size, 0);
           expect(await used()).to.be.at.least(total);
           await settleByRecords(truth);
           expect(await used()).to.equal(total);
+          expect((await one.used(ALICE)).cpu).to.equal(cpu());
           expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
         }), { numRuns: 150 });
     });

@@ -2,7 +2,7 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import type { TenantUsage, UsageRecords } from '../../src/contracts/usage-records.ts';
 import { redisCoordination, type RedisCoordinationOptions } from '../../src/redis/coordination.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
-import type { QuotaResource } from '../../src/model/quota.ts';
+import { eachResource, type QuotaResource } from '../../src/model/quota.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
 import { FEW_BYTES } from './a-coordination.ts';
 import { eventually } from './eventually.ts';
@@ -32,7 +32,7 @@ export class WrittenUsage implements UsageRecords {
 
   #usageOf(tenant: Tenant): TenantUsage {
     const parts = (resource: QuotaResource): TenantUsage[QuotaResource] => [...this.partsOf(tenant, resource)].map(([name, amount]) => ({ name, amount, revision: '1' }));
-    return { sandboxes: parts('sandboxes'), pools: parts('pools'), replicas: parts('replicas') };
+    return eachResource(parts);
   }
 }
 

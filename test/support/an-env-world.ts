@@ -58,7 +58,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     newUid: () => `u${serial += 1}`, renewed: renewedPool({ ...rendering, log: quietLog }),
   });
   beside.parts = parts;
-  const renewal = new PoolRenewal({ supervisor, clock, log: quietLog, ...rendering });
+  const renewal = new PoolRenewal({ supervisor, clock, log: quietLog, coordination, quotaLimits, ...rendering });
   await mirror.start();
   await parts.start();
   await pools.watch(({ record }) => { renewal.consider(record.uid); });

@@ -1,6 +1,6 @@
 import { RecordExists, type RecordChange, type Records } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { QuotaAmounts, UserQuota } from '../../src/model/quota.ts';
+import { NO_SIZE_LIMITS, type QuotaAmounts, type UserQuota } from '../../src/model/quota.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
 import { Followers } from './memory-records.ts';
 
@@ -48,4 +48,4 @@ export class MemoryQuotas implements Records<UserQuota> {
 
 /** Everybody's limits, where a test is about others. */
 export const limitsOf = (part: Partial<QuotaAmounts> = {}): { readonly of: () => QuotaAmounts } =>
-  ({ of: () => ({ sandboxes: 1_000, pools: 50, replicas: 2_000, ...part }) });
+  ({ of: () => ({ sandboxes: 1_000, pools: 50, replicas: 2_000, ...NO_SIZE_LIMITS, ...part }) });

@@ -32,21 +32,26 @@ interface SetOptions extends OutputOptions {
   readonly sandboxes?: number;
   readonly pools?: number;
   readonly replicas?: number;
+  readonly cpu?: string;
+  readonly memory?: string;
 }
 
 const setLeaf = (action: ServiceAction): Command =>
   addOutputOption(addConnectionOptions(leaf({
     usage: 'set <team> <user>',
     summary: 'Sets how much a user may have, for an admin. What is not named stays; less than there is ends nothing.',
-    examples: ['sandpool quotas set blue ada --sandboxes 20 --admin', 'sandpool quotas set blue ada --pools 5 --replicas 100 --admin'],
+    examples: ['sandpool quotas set blue ada --sandboxes 20 --admin', 'sandpool quotas set blue ada --pools 5 --replicas 100 --admin', 'sandpool quotas set blue ada --cpu 16 --memory 64Gi --admin'],
   })))
     .option('--sandboxes <n>', 'claimed at one time', wholeNumber(0, HIGHEST_LIMIT.sandboxes))
     .option('--pools <n>', 'owned', wholeNumber(0, HIGHEST_LIMIT.pools))
     .option('--replicas <n>', 'asked for, over all pools', wholeNumber(0, HIGHEST_LIMIT.replicas))
+    .option('--cpu <quantity>', 'cores of all instances that their pools ask for, such as 16; none: as configured')
+    .option('--memory <quantity>', 'memory of the same, such as 64Gi; none: as configured')
     .action(action(async (api, context, [team, user], options: SetOptions) => {
-      const { sandboxes, pools, replicas } = options;
-      if (sandboxes === undefined && pools === undefined && replicas === undefined) throw new CliFailure('there is nothing to set', ['name at least one of --sandboxes, --pools and --replicas']);
-      await showQuotas(context, options, await api.setQuotasOf(team as string, user as string, given({ sandboxes, pools, replicas })));
+      const { sandboxes, pools, replicas, cpu, memory } = options;
+      const change = given({ sandboxes, pools, replicas, cpu, memory });
+      if (Object.keys(change).length === 0) throw new CliFailure('there is nothing to set', ['name at least one of --sandboxes, --pools, --replicas, --cpu and --memory']);
+      await showQuotas(context, options, await api.setQuotasOf(team as string, user as string, change));
     }));
 
 const showQuotas = (context: CliContext, options: OutputOptions, quotas: QuotaList): Promise<void> =>

@@ -3974,7 +3974,13 @@ export interface Quota {
    * Whose: `{team}/{user}`.
    */
   name: string;
-  resource: 'sandboxes' | 'pools' | 'replicas';
+  /**
+   * `cpu` and `memory` are told where there is a limit of them.
+   */
+  resource: 'sandboxes' | 'pools' | 'replicas' | 'cpu' | 'memory';
+  /**
+   * Of `cpu` in cores, of `memory` in bytes; so are the others.
+   */
   limit: number;
   /**
    * With what requests under way have reserved. May be more than `limit`, where that was lowered.
@@ -3998,6 +4004,14 @@ export interface SetQuotasOfBody {
    * How many they may ask for, over all their pools.
    */
   replicas?: number;
+  /**
+   * How many cores all instances that their pools ask for may have: a quantity such as `"16"` or `"500m"`, or a number of cores. `"none"`: what the configuration says.
+   */
+  cpu?: number | string;
+  /**
+   * The same for memory: a quantity such as `"64Gi"`, or a number of bytes.
+   */
+  memory?: number | string;
 }
 export interface InstanceTypeList {
   /**

@@ -115,8 +115,8 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 })),
   },
   QUOTA_EXCEEDED: {
-    when: 'The user has as many sandboxes, pools or replicas as they may (`GET /quotas`). `scale failed`; `detail.errCode`, and for a claim `detail.message` and `detail.retryAfter`.',
-    detail: z.object({ errCode: z.literal('QUOTA_EXCEEDED'), message: z.string().optional(), retryAfter: z.int().optional() }),
+    when: 'The user has as many sandboxes, pools or replicas as they may, or their pools ask for as much cpu or memory (`GET /quotas`). `scale failed`; `detail.errCode`, for a claim `detail.message` and `detail.retryAfter`, and `detail.resource` where it is `cpu` or `memory`.',
+    detail: z.object({ errCode: z.literal('QUOTA_EXCEEDED'), message: z.string().optional(), retryAfter: z.int().optional(), resource: z.enum(['cpu', 'memory']).optional() }),
     example: said(sandboxQuotaExceeded(1_000)),
   },
   TOO_MANY_TERMINALS: { when: 'The sandbox has 16 terminals, or the tenant as many as it may have.', example: said(tooManyTerminals('the sandbox has', 16)) },

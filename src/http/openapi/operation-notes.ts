@@ -131,11 +131,13 @@ their env, or through retention.`,
   deleteGroup: 'Nothing sizes its members any more: their pools\' `replicas` are their owner\'s.',
   getQuotas: `
 Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where it can't be told for a moment:
-the counting is then begun anew. A limit that is reached is 429 \`QUOTA_EXCEEDED\` for what would pass it.`,
+the counting is then begun anew. A limit that is reached is 429 \`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\`
+are what each instance may have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
   getQuotasOf: 'A user without limits of their own has the configured ones (`quotas.*`), whether or not they have a key yet.',
   setQuotasOf: `
 Every daemon goes by it within a moment. A limit below what is used ends nothing that is there, and grants nothing more until
-enough is given back. An empty body changes nothing.`,
+enough is given back. An empty body changes nothing. A template's new version that would give a pool's instances more \`cpu\` or
+\`memory\` than is left is not rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
   listTemplates: 'Templates belong to the deployment: every tenant sees all of them.',
   getTemplate: 'As it stands now. A pool shows which version its instances are started from (`templateVersion`).',
   createTemplate: `

@@ -57,7 +57,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
     access: 'tenant', summary: 'Render a pool anew from its template',
     deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxpools/{name}' },
     params: PoolPath, answers: { 200: PoolEnvelope },
-    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'QUOTA_EXCEEDED', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),
   }),
   route({

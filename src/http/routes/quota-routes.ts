@@ -1,7 +1,7 @@
 import type { Operations } from '../../operations/operations.ts';
 import { presentQuotas } from '../presenters/present-quotas.ts';
 import { ok, route, type Route } from '../route.ts';
-import { QuotaList, SetQuotasBody, UserPath } from '../schemas/quotas.ts';
+import { quotaChangeOf, QuotaList, SetQuotasBody, UserPath } from '../schemas/quotas.ts';
 
 export const quotaRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -20,6 +20,6 @@ export const quotaRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'setQuotasOf', method: 'PUT', path: '/admin/quotas/{team}/{user}',
     access: 'admin', summary: 'Change what a user may have; what is not named stays',
     params: UserPath, body: SetQuotasBody, answers: { 200: QuotaList }, refusals: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
-    handle: async ({ caller, params, body }) => ok(presentQuotas(await operations.setQuotasOf(caller, params, body))),
+    handle: async ({ caller, params, body }) => ok(presentQuotas(await operations.setQuotasOf(caller, params, quotaChangeOf(body)))),
   }),
 ];
