@@ -7,6 +7,7 @@ import { history } from './figures/history.ts';
 import { kill } from './figures/kill.ts';
 import { led } from './figures/led.ts';
 import { looksOfTen, looksOfThree } from './figures/looks.ts';
+import { neighbours } from './figures/neighbours.ts';
 import { paused } from './figures/paused.ts';
 import { realNode } from './figures/real-node.ts';
 import { realNodePools } from './figures/real-node-pools.ts';
@@ -23,7 +24,7 @@ import { throughput } from './figures/throughput.ts';
 import { waiting } from './figures/waiting.ts';
 import { writes } from './figures/writes.ts';
 
-const FIGURES: readonly Figure[] = [writes, claim, throughput, conflicts, scale, refill, takeover, kill, rolling, paused, led, refused, tenants, revoked, waiting, scaling, looksOfThree, looksOfTen, history, recount];
+const FIGURES: readonly Figure[] = [writes, claim, throughput, conflicts, scale, refill, takeover, kill, rolling, paused, led, refused, tenants, revoked, waiting, ...neighbours, scaling, looksOfThree, looksOfTen, history, recount];
 const programs = process.env['TEST_REAL_NODE'];
 
 await runFigures({ figures: programs === undefined ? FIGURES : [realNode(programs), realNodePools(programs)], arguments: process.argv.slice(2), deadlineMs: 1_200_000, endLiving });

@@ -20,11 +20,11 @@ export interface Neighbourhood {
 const POOL = 'quiet';
 /** Of one sandbox, which is used a little meanwhile. */
 const OWN_POOL = 'quiet-own';
-const IDLE = 100;
+const IDLE = 40;
 /** A claim every so many requests; the pool has more. */
-const CLAIM_EVERY = 10;
-const REQUESTS = 880;
-const PER_SECOND = 220;
+const CLAIM_EVERY = 20;
+const REQUESTS = 720;
+const PER_SECOND = 180;
 /** Claimed and given back at once, to see how soon their successors are idle. */
 const BURST = 8;
 const ONSET_MS = 1_000;

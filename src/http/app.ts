@@ -10,6 +10,7 @@ import type { RequestState } from './context.ts';
 import { CostlyTurns } from './costly-turns.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
+import { LoopTurns } from './loop-turns.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
@@ -84,7 +85,7 @@ export const createApp = ({ operations, log, clock, stopping, clusterId = 'local
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
-  app.use(routerOf(routes, { costly: new CostlyTurns({ metrics }), ...deps, log, clusterId, sunset }));
+  app.use(routerOf(routes, { costly: new CostlyTurns({ metrics }), loopTurns: new LoopTurns({ metrics }), ...deps, log, clusterId, sunset }));
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -12,6 +12,7 @@ import { EventStream, type EventStreams, type FollowKey } from './event-streams.
 import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
 import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
+import type { LoopTurns } from './loop-turns.ts';
 import { LONG_BYTES, LongAnswer } from './long-answer.ts';
 import { PlainText } from './plain-text.ts';
 import { NoFields } from './schemas/common.ts';
@@ -33,6 +34,7 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly unread: UnreadAnswers;
   readonly keyRates: KeyRates;
   readonly costly: CostlyTurns;
+  readonly loopTurns: LoopTurns;
   /** What may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
@@ -83,6 +85,8 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
   if (caller) deps.keyRates.count(caller);
+  const mayBegin = caller && deps.loopTurns.take(tenantKey(caller));
+  if (mayBegin) await mayBegin;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const work = caller && deps.costly.request(tenantKey(caller), row.operationId);

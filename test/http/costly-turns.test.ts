@@ -12,11 +12,11 @@ const COSTLY_MS = 25;
 
 /** Requests whose work takes as long as they say, by a clock that goes on only so. */
 const someTurns = (mostWaitingOfTenant = 64) => {
-  let time = 10_000;
+  let [time, processorMs] = [10_000, 0];
   const metrics = new MemoryMetrics();
-  const turns = new CostlyTurns({ metrics, now: () => time, mostWaitingOfTenant, holdMs: 1 });
+  const turns = new CostlyTurns({ metrics, now: () => time, processorMs: () => processorMs, mostWaitingOfTenant, holdMs: 1 });
   const order: string[] = [];
-  const ask = async (tenant: string, ms = COSTLY_MS): Promise<string> => {
+  const ask = async (tenant: string, ms = COSTLY_MS, workedMs = ms): Promise<string> => {
     try {
       await turns.request(tenant, 'createPool').begin();
     } catch (error) {
@@ -24,6 +24,7 @@ const someTurns = (mostWaitingOfTenant = 64) => {
     }
     order.push(tenant);
     time += ms;
+    processorMs += workedMs;
     return 'done';
   };
   const learn = async (tenant: string): Promise<void> => {
@@ -70,6 +71,18 @@ describe('costly requests', () => {
 
     expect(await ask('quiet', 5_000)).to.equal('done');
     await new Promise(setImmediate);
+
+    expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
+  });
+
+  it('are not those that waited for the processor, which others had', async () => {
+    const { turns, ask } = someTurns();
+
+    for (let at = 0; at < 20; at += 1) {
+      expect(await ask('quiet', 60, 1)).to.equal('done');
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+    }
 
     expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
   });

@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { LoopTurns, MOST_OF_TENANT } from '../../src/http/loop-turns.ts';
+import { rejection } from '../support/rejection.ts';
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+
+describe('turns of the event loop', () => {
+  let turns: LoopTurns;
+  let now: number;
+  let begun: string[];
+  beforeEach(() => {
+    now = 10_000;
+    begun = [];
+    turns = new LoopTurns({ now: () => now, mostWaitingOfTenant: 50 });
+  });
+
+  const ask = (tenant: string): void => {
+    const turn = turns.take(tenant);
+    if (turn) turn.then(() => begun.push(tenant), () => begun.push(`${tenant} refused`));
+    else begun.push(tenant);
+  };
+
+  it('are all of a tenant that is alone', () => {
+    for (let n = 0; n < 100; n += 1) ask('noisy');
+    expect(begun).to.have.length(100);
+  });
+
+  it('begin two requests each of a tenant beside whom another one is about, and all of them in the end', async () => {
+    ask('quiet');
+    for (let n = 0; n < 20; n += 1) ask('noisy');
+    expect(begun).to.deep.equal(['quiet', 'noisy', 'noisy']);
+    await nextTurn();
+    expect(begun).to.have.length(1 + 2 * MOST_OF_TENANT);
+    for (let n = 0; n < 20; n += 1) await nextTurn();
+    expect(begun).to.have.length(21);
+  });
+
+  it('begin the request of whoever asks seldom at once, however many of another one wait', async () => {
+    ask('quiet');
+    for (let n = 0; n < 20; n += 1) ask('noisy');
+    await nextTurn();
+    ask('quiet');
+    expect(begun.at(-1)).to.equal('quiet');
+  });
+
+  it('keep the order of one tenant', async () => {
+    const order: number[] = [];
+    ask('quiet');
+    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
+      const turn = turns.take('noisy');
+      if (turn) await turn;
+      order.push(n);
+    }));
+    expect(order).to.deep.equal(Array.from({ length: 12 }, (_, n) => n));
+  });
+
+  it('serve tenants that wait one after the other, sixteen requests a turn', async () => {
+    const names = Array.from({ length: 20 }, (_, n) => `tenant-${n}`);
+    ask('quiet');
+    for (let n = 0; n < 4; n += 1) for (const name of names) ask(name);
+    begun = [];
+    await nextTurn();
+    expect([...new Set(begun)]).to.deep.equal(names.slice(0, 8));
+    await nextTurn();
+    expect([...new Set(begun)]).to.deep.equal(names.slice(0, 16));
+  });
+
+  it('are over for nobody once the others are gone', async () => {
+    ask('quiet');
+    ask('noisy');
+    now += 1_001;
+    await nextTurn();
+    begun = [];
+    for (let n = 0; n < 20; n += 1) ask('noisy');
+    expect(begun).to.have.length(20);
+  });
+
+  it('refuse the tenant of whose requests too many wait, and nobody else', async () => {
+    ask('quiet');
+    for (let n = 0; n < 52; n += 1) ask('noisy');
+    expect(await rejection(turns.take('noisy') ?? Promise.resolve())).to.have.property('code', 'RATE_LIMITED');
+    ask('quiet');
+    expect(begun.at(-1)).to.equal('quiet');
+  });
+});
