@@ -7,7 +7,7 @@ import type { InstanceDefinition } from '../src/model/template.ts';
 import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
 import { readNote } from '../src/embedded/spawner/notes.ts';
 import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
-import { bwrapOptions, environmentOf, prepareRootfs } from '../src/embedded/spawner/rootfs.ts';
+import { bwrapOptions, environmentOf, prepareRootfs, writableMounts } from '../src/embedded/spawner/rootfs.ts';
 import { childrenOf, pause } from './process-facts.ts';
 
 /**
@@ -64,7 +64,8 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
     const file = join(orders, String(at));
     writeFileSync(file, startOrder({
       bwrap: '/usr/bin/bwrap', uid: order.firstUid === undefined ? undefined : order.firstUid + at, cgroups: own,
-      rlimits: [['nofile', '4096', '4096']], options: bwrapOptions(definition, container, rootfs), argv: container.argv,
+      rlimits: [['nofile', '4096', '4096']], options: bwrapOptions(definition, container, rootfs),
+      tmpfs: writableMounts(container, rootfs, order.firstUid === undefined ? undefined : order.firstUid + at), argv: container.argv,
     }));
     const [orderFd, info] = [openSync(file, 'r'), openSync('/dev/null', 'w')];
     const child = spawn(rootfs.launcher, ['start'], { stdio: ['ignore', 'ignore', 'ignore', orderFd, info, 'pipe'], env: {}, cwd: '/' });

@@ -51,6 +51,7 @@ struct order {
   const char *bwrap, *cwd, *output;
   bool bare; /* no bwrap, no namespaces, no filter */
   struct list cgroups, env, args;
+  struct list tmpfs; /* a folder and mount options, in turn */
   struct limit limits[8];
   size_t limit_count;
 };

@@ -45,6 +45,10 @@ static void take(struct reader *reader, const char *keyword, struct order *order
   if (strcmp(keyword, "arg") == 0) append(&order->args, next(reader));
   else if (strcmp(keyword, "env") == 0) append(&order->env, next(reader));
   else if (strcmp(keyword, "cgroup") == 0) append(&order->cgroups, next(reader));
+  else if (strcmp(keyword, "tmpfs") == 0) {
+    append(&order->tmpfs, next(reader));
+    append(&order->tmpfs, next(reader));
+  }
   else if (strcmp(keyword, "uid") == 0) order->uid = next_id(reader, ID_MAX);
   else if (strcmp(keyword, "gid") == 0) order->gid = next_id(reader, ID_MAX);
   else if (strcmp(keyword, "insideuid") == 0) order->inside_uid = next_id(reader, ID_MAX);

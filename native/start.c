@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +22,7 @@ static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
 static void take_place(const struct order *order);
 static void take_output(const char *path);
+static void mount_folders(const struct list *tmpfs);
 static void become(const struct order *order);
 _Noreturn static void run_bare(const struct order *order);
 _Noreturn static void run_command(char **argv);
@@ -38,6 +41,7 @@ int run_start(void) {
 
   take_place(&order);
   if (order.output) take_output(order.output);
+  mount_folders(&order.tmpfs);
   become(&order);
   if (order.bare) run_bare(&order);
 
@@ -134,6 +138,17 @@ static void take_output(const char *path) {
     return;
   }
   if (dup2(fd, 1) < 0 || dup2(fd, 2) < 0) fail("dup2", errno);
+}
+
+/*
+ * Folders in memory that bwrap binds: it makes such too, but none with a number of files. They stand in a mount namespace that bwrap starts
+ * from and nobody else sees, and go with it.
+ */
+static void mount_folders(const struct list *tmpfs) {
+  if (tmpfs->count == 0) return;
+  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) fail("take a mount namespace", errno);
+  for (size_t i = 0; i + 1 < tmpfs->count; i += 2)
+    if (mount("tmpfs", tmpfs->items[i], "tmpfs", MS_NOSUID | MS_NODEV, tmpfs->items[i + 1]) < 0) fail("mount a folder of the sandbox", errno);
 }
 
 static void become(const struct order *order) {

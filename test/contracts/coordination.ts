@@ -118,8 +118,8 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await reserve('a', 2);
         await coordination.reserve(ALICE, 'replicas', { name: 'p', amount: 4, limit: 10 });
 
-        expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 4 });
-        expect(await coordination.used(BOB)).to.deep.equal({ sandboxes: 0, pools: 0, replicas: 0 });
+        expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 4, cpu: 0, memory: 0 });
+        expect(await coordination.used(BOB)).to.deep.equal({ sandboxes: 0, pools: 0, replicas: 0, cpu: 0, memory: 0 });
       });
 
       it('says what still counts', async () => {

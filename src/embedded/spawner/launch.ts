@@ -5,7 +5,7 @@ import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from './orders.ts';
 import type { HostMount } from './protocol.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import { bwrapOptions, type Rootfs } from './rootfs.ts';
+import { bwrapOptions, writableMounts, type Rootfs } from './rootfs.ts';
 
 /** One socket: the order goes in; the namespace's init comes out, and what kept the command from running; its end is all's. */
 const SOCKET_FD = 3;
@@ -75,7 +75,7 @@ export class Launch {
   order(terms: LaunchTerms): void {
     this.#socket.end(startOrder({
       bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, output: terms.output, rlimits: rlimitsOf(terms),
-      options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts), argv: terms.container.argv, bare: terms.bare,
+      options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts), tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid), argv: terms.container.argv, bare: terms.bare,
     }));
   }
 

@@ -14,6 +14,8 @@ export interface StartOrder {
   readonly output?: string;
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
+  /** Folders in memory that the options bind, with their mount options; see writableMounts. */
+  readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
   /** Given: run without bubblewrap and its options. */
   readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> } | undefined;
   readonly argv: readonly string[];
@@ -47,7 +49,7 @@ export const startOrder = (order: StartOrder): Buffer => encode([
   ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
   ...(order.bare
     ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
-    : ['bwrap', order.bwrap, ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv])]),
+    : [...(order.tmpfs ?? []).flatMap((mount) => ['tmpfs', ...mount]), 'bwrap', order.bwrap, ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv])]),
 ]);
 
 export const joinOrder = (order: JoinOrder): Buffer => encode([

@@ -1,20 +1,30 @@
 import { spawn } from 'node:child_process';
 import { startOrder } from './orders.ts';
-import { bwrapOptions, environmentOf, HOME, type Rootfs } from './rootfs.ts';
+import { bwrapOptions, environmentOf, HOME, writableMounts, type Rootfs } from './rootfs.ts';
 
 const PATIENCE_MS = 10_000;
 const COMPLAINT_LIMIT = 2_048;
 const MEMORY_BYTES = 16 << 20;
 
+interface ProbeTerms { readonly bwrapPath: string; readonly uid: number | undefined; readonly bare: boolean }
+
+/** What sandboxes can be made from here: where nothing may be mounted beside bubblewrap, they do without. Throws the reason where there can be none. */
+export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs> => {
+  const { writable, ...plain } = rootfs;
+  if (writable !== undefined && await probe({ ...terms, rootfs }).then(() => true, () => false)) return rootfs;
+  await probe({ ...terms, rootfs: plain });
+  return plain;
+};
+
 /** Runs `true` in a sandbox, so that a machine that can't make one is told before anybody waits for it. Throws the reason. */
-export const probe = async (terms: { readonly rootfs: Rootfs; readonly bwrapPath: string; readonly uid: number | undefined; readonly bare: boolean }): Promise<void> => {
+const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<void> => {
   const container = { name: 'probe', image: 'host', argv: ['true'], env: {}, workingDir: HOME, cpuCores: 1, memoryBytes: MEMORY_BYTES, ports: {} };
   const definition = { containers: [container], network: 'none' as const, startupTimeoutMs: 0, idleTimeoutMs: 0, maxLifetimeMs: 0, cpu: '', memory: '' };
   const child = spawn(terms.rootfs.launcher, ['start'], { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/' });
   const order = child.stdio[3];
   if (order && 'end' in order) {
     order.on('error', () => {}).end(startOrder({
-      bwrap: terms.bwrapPath, uid: terms.uid, cgroups: [], rlimits: [], options: bwrapOptions(definition, container, terms.rootfs), argv: container.argv,
+      bwrap: terms.bwrapPath, uid: terms.uid, cgroups: [], rlimits: [], options: bwrapOptions(definition, container, terms.rootfs), tmpfs: writableMounts(container, terms.rootfs, terms.uid), argv: container.argv,
       bare: terms.bare ? { cwd: '/', env: environmentOf() } : undefined,
     }));
   }

@@ -19,6 +19,16 @@ const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 const MASKED_PROC = ['acpi', 'asound', 'interrupts', 'kcore', 'keys', 'latency_stats', 'timer_list', 'timer_stats', 'sched_debug', 'scsi'] as const;
 const READ_ONLY_PROC = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'] as const;
 
+/** In memory: parts of the sandbox's own. */
+const WRITABLE = [
+  { name: 'shm', at: '/dev/shm', share: 1 / 8, mode: '1777' }, { name: 'tmp', at: '/tmp', share: 1 / 8, mode: '1777' }, { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
+] as const;
+/** Of a folder's size, for each file, folder and link. One with content takes 4 KiB of it, so that empty ones alone meet this bound. */
+const BYTES_PER_FILE = 2_048;
+const LEAST_FILES = 1_024;
+/** Of CapEff in /proc/self/status. */
+const CAP_SYS_ADMIN = 1n << 21n;
+
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME, USER: 'sandbox', LOGNAME: 'sandbox', SHELL: '/bin/sh', LANG: 'C.UTF-8',
@@ -36,6 +46,8 @@ export interface Rootfs {
   readonly system: readonly string[];
   /** The same for what is masked in /proc, once that is mounted. */
   readonly proc: readonly string[];
+  /** Where folders are mounted that a sandbox may write to, where the spawner can do so: then there is a bound on the number of files in them. */
+  readonly writable?: string;
   /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
   readonly taken: readonly string[];
   readonly user: InsideIds;
@@ -43,7 +55,7 @@ export interface Rootfs {
 
 /** With an image in place of the machine's own. */
 export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
-  (image ? { launcher: own.launcher, proc: own.proc, system: image.system, taken: image.taken, user: image.user } : own);
+  (image ? { ...own, system: image.system, taken: image.taken, user: image.user } : own);
 
 /**
  * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host uids of their own, so
@@ -67,6 +79,7 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   return {
     launcher: join(folder, 'launcher'),
     proc: maskedProc(folder),
+    ...writableIn(folder),
     taken: ['usr', 'etc', 'proc', 'dev', 'bin', 'sbin', 'lib', 'lib64'],
     user: { uid: INSIDE_ID, gid: INSIDE_ID },
     system: [
@@ -88,6 +101,15 @@ const maskedProc = (folder: string): readonly string[] => {
     ...present(MASKED_PROC).flatMap((path) => ['--ro-bind', isFolder(path) ? directory : file, path]),
     ...present(READ_ONLY_PROC).flatMap((path) => ['--ro-bind', path, path]),
   ];
+};
+
+/** Where this process may mount. */
+const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
+  const capabilities = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+  if (process.geteuid?.() !== 0 || (BigInt(`0x${capabilities}`) & CAP_SYS_ADMIN) === 0n) return {};
+  const writable = join(folder, 'writable');
+  for (const { name } of WRITABLE) mkdirSync(join(writable, name), { recursive: true, mode: 0o755 });
+  return { writable };
 };
 
 /** Replaced as a whole, and only where it differs: sandboxes may be reading it. */
@@ -113,7 +135,10 @@ const linkTimezone = (etc: string): void => {
  * be written, and the first three are in memory, together at most half of the sandbox's.
  */
 export const bwrapOptions = (definition: InstanceDefinition, container: ContainerDefinition, rootfs: Rootfs, mounts: readonly HostMount[] = []): readonly string[] => {
-  const part = (share: number): string => String(Math.floor(container.memoryBytes * share));
+  const writable = (inside: string): readonly string[] => WRITABLE.flatMap(({ at, name, share, mode }) => {
+    if (at !== inside) return [];
+    return rootfs.writable === undefined ? ['--size', String(sizeOf(container, share)), '--perms', mode, '--tmpfs', at] : ['--bind', join(rootfs.writable, name), at];
+  });
   return [
     '--unshare-all', ...(definition.network === 'host' ? ['--share-net'] : []),
     '--unshare-user', '--disable-userns', '--uid', String(rootfs.user.uid), '--gid', String(rootfs.user.gid),
@@ -121,9 +146,7 @@ export const bwrapOptions = (definition: InstanceDefinition, container: Containe
     ...rootfs.system,
     ...(definition.network === 'host' && existsSync('/etc/resolv.conf') ? ['--ro-bind', '/etc/resolv.conf', '/etc/resolv.conf'] : []),
     '--proc', '/proc', ...rootfs.proc,
-    '--dev', '/dev', '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
-    '--size', part(1 / 8), '--perms', '1777', '--tmpfs', '/tmp',
-    '--size', part(1 / 4), '--perms', '0755', '--tmpfs', HOME,
+    '--dev', '/dev', ...writable('/dev/shm'), '--remount-ro', '/dev', ...writable('/tmp'), ...writable(HOME),
     ...mounts.flatMap((mount) => mounted(mount, rootfs)),
     ...workingFolder(container.workingDir, rootfs),
     '--ro-bind', rootfs.launcher, LAUNCHER_INSIDE,
@@ -133,6 +156,15 @@ export const bwrapOptions = (definition: InstanceDefinition, container: Containe
     ...Object.entries(environmentOf(container.env)).flatMap(([name, value]) => ['--setenv', name, value]),
   ];
 };
+
+/** What the launcher mounts for a sandbox of that host uid before it starts bubblewrap, which binds it. None where it can't. */
+export const writableMounts = (container: ContainerDefinition, { writable }: Pick<Rootfs, 'writable'>, uid: number | undefined): readonly (readonly [folder: string, options: string])[] =>
+  (writable === undefined || uid === undefined ? [] : WRITABLE.map(({ name, share, mode }) => {
+    const size = sizeOf(container, share);
+    return [join(writable, name), `size=${size},nr_inodes=${Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE))},mode=${mode},uid=${uid},gid=${uid}`];
+  }));
+
+const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number => Math.floor(memoryBytes * share);
 
 /** As the machine has it: a link into /usr, or a folder of its own. */
 const topLevel = (name: string): readonly string[] => {

@@ -11,7 +11,7 @@ import { Joiners } from './joiners.ts';
 import { LogPump } from './log-pump.ts';
 import { Notes } from './notes.ts';
 import { ProbeRunner } from './probe-runner.ts';
-import { probe } from './probe.ts';
+import { probed } from './probe.ts';
 import { processesOf, readBootId } from './process-identity.ts';
 import { nameOf, pathsOf, PROTOCOL, type DaemonMessage, type SpawnerConfig, type SpawnerMessage, type SpawnerPaths } from './protocol.ts';
 import { Readiness } from './readiness.ts';
@@ -160,14 +160,16 @@ export class Spawner {
 
   /** For the first daemon, former instances are taken over first. */
   async #settle(config: SpawnerConfig, before: Settled | undefined): Promise<Settled> {
-    const rootfs = prepareRootfs(this.#paths.rootfs, config.launcherPath);
+    const prepared = prepareRootfs(this.#paths.rootfs, config.launcherPath);
     this.#uids?.useRange(config.uidRange);
     if (before) {
       before.logs.use(config.logs);
-      this.#settled = { config, rootfs, watcher: before.watcher, logs: before.logs };
+      const { writable: _unproven, ...rest } = prepared;
+      const { writable } = before.rootfs;
+      this.#settled = { config, rootfs: { ...rest, ...(writable === undefined ? {} : { writable }) }, watcher: before.watcher, logs: before.logs };
       return this.#settled;
     }
-    await probe({ rootfs, bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined, bare: isBare(config) });
+    const rootfs = await probed(prepared, { bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined, bare: isBare(config) });
     const watcher = new Watcher(rootfs.launcher, this.#log);
     watcher.start();
     const logs = new LogPump({ launcherPath: rootfs.launcher, folder: this.#paths.logs, watcher, log: this.#log });
