@@ -30,7 +30,8 @@ at most 16 KiB, the whole request within 30 s.
 is its path, for its host; a fragment, user information or another scheme there is refused with 400.
 
 **Answers.** JSON in UTF-8. A POST that makes something answers 201, all else 200. Fields without a value are left out, never
-null. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`, \`30m\`, \`1h30m\`. Each answer has an \`X-Request-Id\`:
+null. In the tables \`a.b\` is a field of the object \`a\`, \`a[].b\` one of each object in the list \`a\`, \`a.*.b\` one of each in the map \`a\`; what is
+required there is required where the object is. Timestamps are ISO 8601 in UTC. Durations are text such as \`90s\`, \`30m\`, \`1h30m\`. Each answer has an \`X-Request-Id\`:
 yours, if you sent one of 1 to 128 letters, digits, dots, underscores and hyphens, else a new one. The log has it too.
 
 **Lists** answer \`items\`, \`total\`, \`limit\` and \`offset\`, newest first, the higher id first among equals.
@@ -58,8 +59,9 @@ export const terminal = `
 
 \`GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal?token=TOKEN&cols=80&rows=24\` as a WebSocket opens a login shell
 (bash, else sh) in a terminal in the sandbox. \`{clusterID}\` is the setting \`clusterId\`, \`local\` unless changed. The token is
-that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up once
-the sandbox is known to run; a refusal before that leaves it good. It may also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
+that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up once the sandbox is known to
+run and has room for one more terminal. A refusal before that leaves it good, but where it was brought to another sandbox or cluster than its
+own: then it is good nowhere. It may also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
 
 | | without a subprotocol | with \`sandpool.terminal.v1\` |
 | --- | --- | --- |

@@ -15,7 +15,11 @@ import type { Operations } from '../src/operations/operations.ts';
 import { conventions, endpoints, errorBody, terminal } from './api-docs-prose.ts';
 
 type Schema = z.core.JSONSchema.BaseSchema;
-type Fields = ReadonlyMap<string, { readonly schema: Schema; readonly required: boolean }>;
+interface Field {
+  readonly schema: Schema;
+  readonly required: boolean;
+}
+type Fields = ReadonlyMap<string, Field>;
 
 const PAGE = fileURLToPath(new URL('../docs/api.md', import.meta.url));
 const NO_OPERATIONS = {} as Operations; // a row calls its operation when it handles a request, not before
@@ -28,7 +32,7 @@ export const apiPage = (): string => {
     '<!-- Written by script/api-docs.ts from the route rows, their schemas and the notes in src/http/openapi. -->',
     conventions.trim(),
     '## Operations',
-    tableOf(['operation', 'access', ''], rows.map((row) => [`[\`${nameOf(row)}\`](#${anchorOf(nameOf(row))})`, row.access, row.summary])),
+    tableOf(['operation', 'access', ''], rows.map((row) => [linkTo(nameOf(row)), row.access, row.summary])),
     ...rows.map(operationText),
     '## Shapes',
     ...[...shapes].map(([name, schema]) => shapeText(name, schema)),
@@ -42,12 +46,14 @@ export const apiPage = (): string => {
 
 export const apiPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === apiPage();
 
+const linkTo = (operation: string): string => `[\`${operation}\`](#${anchorOf(operation)})`;
+
 const operationText = (row: Route): string => {
   const note = OPERATION_NOTES[row.operationId];
   if (note === undefined) throw new Error(`no note on ${row.operationId} (src/http/openapi/operation-notes.ts)`);
   return [
     `### ${nameOf(row)}`,
-    `${row.summary}. ${ACCESS[row.access]}${row.deprecated ? ` Deprecated: [\`${row.deprecated.successor}\`](#terminal) replaces it; it goes on working.` : ''}`,
+    `${row.summary}. ${ACCESS[row.access]}${row.deprecated ? ` Deprecated: ${linkTo(`${row.deprecated.method} ${row.deprecated.successor}`)} replaces it; it goes on working.` : ''}`,
     note.trim(),
     ...(row.query ? [inputText('Query', fieldsOf(row.query, 'query'))] : []),
     ...(row.body ? [inputText('Body', fieldsOf(row.body, 'input'))] : []),
@@ -89,7 +95,7 @@ const shapeText = (name: string, schema: Schema): string =>
 const fieldsOf = (schema: z.ZodType, as: 'input' | 'output' | 'query'): Fields => {
   const json = (io: 'input' | 'output') => {
     const { $ref, $defs, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-    return topLevel($ref === undefined ? own : $defs?.[$ref.slice(REF.length)] ?? own);
+    return flattened($ref === undefined ? own : $defs?.[$ref.slice(REF.length)] ?? own);
   };
   if (as !== 'query') return json(as);
   const read = json('output');
@@ -102,27 +108,45 @@ const fieldsOf = (schema: z.ZodType, as: 'input' | 'output' | 'query'): Fields =
 const REF = '#/$defs/';
 const refTo = (name: string): string => `${REF}${name}`;
 
-const topLevel = (schema: Schema): Fields => new Map(Object.entries(schema.properties ?? {}).filter(([, value]) => isSchema(value))
-  .map(([name, value]) => [name, { schema: value as Schema, required: schema.required?.includes(name) ?? false }]));
-
-/** Objects within are shown by their fields' paths. */
-const flattened = (schema: Schema): Fields => new Map([...topLevel(schema)].flatMap(([name, field]) => {
-  const inner = flattened(field.schema);
-  return inner.size === 0 ? [[name, field] as const] : [...inner].map(([below, one]) => [`${name}.${below}`, one] as const);
-}));
+/** Every field of an object, with those of what is in it after it: `a.b` of an object, `a[].b` of a list's objects, `a.*.b` of a map's. */
+const flattened = (schema: Schema): Fields => {
+  const fields = new Map<string, Field>();
+  const add = (path: string, of: Schema, required: boolean): void => {
+    const known = fields.get(path);
+    if (known === undefined) fields.set(path, { schema: of, required });
+    else if (typeOf(known.schema) !== typeOf(of)) fields.set(path, { schema: { ...known.schema, anyOf: [known.schema, of] }, required: known.required && required });
+  };
+  const enter = (path: string, within: Schema): void => {
+    for (const either of (within.anyOf ?? within.oneOf ?? []).filter(isSchema)) enter(path, either);
+    if (isSchema(within.items)) enter(`${path}[]`, within.items);
+    if (isSchema(within.additionalProperties)) enter(`${path}.*`, within.additionalProperties);
+    for (const [name, of] of Object.entries(within.properties ?? {})) {
+      if (!isSchema(of)) continue;
+      const below = path === '' ? name : `${path}.${name}`;
+      add(below, of, within.required?.includes(name) ?? false);
+      enter(below, of);
+    }
+  };
+  enter('', schema);
+  return fields;
+};
 
 const typeOf = (schema: Schema): string => {
   if (schema.$ref !== undefined) return `[${schema.$ref.slice(REF.length)}](#${anchorOf(schema.$ref.slice(REF.length))})`;
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum) return schema.enum.map(literal).join(', ');
-  if (schema.anyOf) return schema.anyOf.filter(isSchema).map(typeOf).join(' or ');
-  if (schema.type === 'array') return `array of ${schema.maxItems === undefined ? '' : `${schema.minItems ?? 0} to ${schema.maxItems} `}${isSchema(schema.items) ? typeOf(schema.items) : 'anything'}`;
-  if (schema.type === 'object') return 'map of text to text';
+  const either = schema.anyOf ?? schema.oneOf;
+  if (either) return [...new Set(either.filter(isSchema).map(typeOf))].join(' or ');
+  if (schema.type === 'array') return `array of ${schema.maxItems === undefined ? '' : `${schema.minItems ?? 0} to ${schema.maxItems} `}${isSchema(schema.items) ? typeOf(schema.items).replace(/^object$/, 'objects') : 'anything'}`;
+  if (schema.type === 'object') return mapOrObject(schema);
   if (schema.type === 'string') return schema.format === 'date-time' ? 'timestamp' : `text${bounds(schema.minLength, schema.maxLength, ' characters')}`;
   if (schema.type === 'integer') return `integer${bounds(safe(schema.minimum), safe(schema.maximum), '', ' from ')}`;
   if (schema.type === 'boolean') return '`true`, `false`';
   return typeof schema.type === 'string' ? schema.type : 'anything';
 };
+
+const mapOrObject = ({ properties, additionalProperties: value }: Schema): string =>
+  (properties === undefined && isSchema(value) ? `map of text to ${typeOf(value)}` : 'object');
 
 const bounds = (least: number | undefined, most: number | undefined, unit: string, from = ' of '): string => {
   if (most === undefined) return '';

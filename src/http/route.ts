@@ -28,7 +28,9 @@ export const DEPRECATED_SINCE = 1_767_225_600;
 export interface Deprecation {
   /** Seconds since the epoch. */
   readonly since: number;
-  /** The path of what replaces it; `{…}` as in the row's own path. */
+  /** Of the operation that replaces it. */
+  readonly method: RouteSpec<Access, unknown, unknown, unknown>['method'];
+  /** Its path; `{…}` as in the row's own path. */
   readonly successor: string;
 }
 

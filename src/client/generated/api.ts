@@ -1189,7 +1189,7 @@ export interface ExecInSandboxBody {
    */
   command: string | string[];
   /**
-   * Then its whole process group is killed, and the answer is 200 with `timedOut`.
+   * Then its whole process group is killed, and the answer is 200 with `timedOut`. 300 where it is left out.
    */
   timeoutSeconds?: number;
   /**
@@ -1672,13 +1672,13 @@ export interface CreatePoolBody {
     maxUnavailable?: string;
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   labels?: {
     [k: string]: string;
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   annotations?: {
     [k: string]: string;
@@ -2485,6 +2485,9 @@ export interface CreateEnvBody {
    * A DNS label.
    */
   name: string;
+  /**
+   * "WarmPool" where it is left out.
+   */
   mode?: 'WarmPool';
   /**
    * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
@@ -2501,7 +2504,7 @@ export interface CreateEnvBody {
     version?: string;
   };
   /**
-   * What differs from the template.
+   * What differs from the template. {} where it is left out.
    */
   overrides?: {
     /**
@@ -2581,13 +2584,13 @@ export interface CreateEnvBody {
     };
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   labels?: {
     [k: string]: string;
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   annotations?: {
     [k: string]: string;
@@ -3034,7 +3037,7 @@ export interface ReplaceEnvBody {
     version?: string;
   };
   /**
-   * What differs from the template.
+   * What differs from the template. {} where it is left out.
    */
   overrides?: {
     /**
@@ -3114,13 +3117,13 @@ export interface ReplaceEnvBody {
     };
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   labels?: {
     [k: string]: string;
   };
   /**
-   * At most 64. Data, never interpreted.
+   * At most 64. Data, never interpreted. {} where it is left out.
    */
   annotations?: {
     [k: string]: string;

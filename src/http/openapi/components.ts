@@ -11,9 +11,16 @@ export class Components {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #responses = new Map<string, JsonSchema>();
 
-  /** Of what a client may send. What is not named in it is let pass, so objects stay open. */
+  /**
+   * Of what a client may send. What is not named in it is let pass, so objects stay open. A default is told in words: generators of
+   * clients take a field that has one for a required one.
+   */
   input(schema: z.ZodType): JsonSchema {
-    return this.#inline(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+    return this.#inline(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => {
+      if (jsonSchema.default === undefined) return;
+      jsonSchema.description = [jsonSchema.description, `${JSON.stringify(jsonSchema.default)} where it is left out.`].filter(Boolean).join(' ');
+      delete jsonSchema.default;
+    } }));
   }
 
   /** Of what is answered. Fields may be added later, so objects stay open here too. */
@@ -26,7 +33,7 @@ export class Components {
   /** The fields of a query: of what their texts stand for, where a schema can say it. */
   query(schema: z.ZodType): Readonly<Record<string, { readonly schema: JsonSchema; readonly required: boolean }>> {
     const meant = propertiesOf(this.output(schema));
-    const sent = this.input(schema);
+    const sent = this.#inline(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
     const required = new Set(Array.isArray(sent['required']) ? sent['required'] : []);
     return Object.fromEntries(Object.entries(propertiesOf(sent)).map(([name, text]) => {
       const value = meant[name];

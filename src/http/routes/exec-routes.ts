@@ -13,7 +13,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     access: 'tenant', summary: 'Run a command and wait for its end',
     params: SandboxPath, body: ExecBody, answers: { 200: ExecResult }, idempotencyKey: 'ignored', waits: true,
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
-    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}/exec-token' },
+    deprecated: { since: DEPRECATED_SINCE, method: 'POST', successor: '/sandboxes/{sandboxId}/exec-token' },
     handle: async ({ caller, params, body, signal, room }) => {
       const { command, timeoutSeconds, ...rest } = body;
       const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;

@@ -55,7 +55,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
   route({
     operationId: 'syncPool', method: 'POST', path: '/sandboxpools/{name}/sync-template',
     access: 'tenant', summary: 'Render a pool anew from its template',
-    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxpools/{name}' },
+    deprecated: { since: DEPRECATED_SINCE, method: 'PUT', successor: '/sandboxpools/{name}' },
     params: PoolPath, answers: { 200: PoolEnvelope },
     refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'SANDBOX_TEMPLATE_NOT_FOUND', 'QUOTA_EXCEEDED', 'CONFLICT', 'FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),

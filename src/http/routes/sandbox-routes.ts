@@ -50,7 +50,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     operationId: 'isReady', method: 'GET', path: '/sandboxes/{sandboxId}/is_ready',
     access: 'tenant', summary: 'Run the readiness probes of a sandbox',
     params: SandboxPath, answers: { 200: SandboxReadinessReport, 503: SandboxReadinessReport }, withoutRetryAfter: true, refusals: ['SANDBOX_NOT_FOUND'],
-    deprecated: { since: DEPRECATED_SINCE, successor: '/sandboxes/{sandboxId}' },
+    deprecated: { since: DEPRECATED_SINCE, method: 'GET', successor: '/sandboxes/{sandboxId}' },
     handle: async ({ caller, params }) => {
       const body = presentSandboxReadiness(await operations.isReady(caller, params.sandboxId));
       return body.ready ? ok(body) : { status: 503, body };
