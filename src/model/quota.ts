@@ -7,6 +7,7 @@ import type { Tenant } from './tenant.ts';
 /** What goes by a pool's size: replicas asked for; processor and memory of as many instances. */
 export const SIZED_RESOURCES = ['replicas', 'cpu', 'memory'] as const;
 export type SizedResource = (typeof SIZED_RESOURCES)[number];
+export type SizedAmounts = Readonly<Record<SizedResource, number>>;
 
 /** What a user can have only so much of: claimed sandboxes; pools; and, over all pools, what goes by their size. */
 export const QUOTA_RESOURCES = ['sandboxes', 'pools', ...SIZED_RESOURCES] as const;
@@ -51,13 +52,13 @@ export interface UserQuota extends Tenant {
 }
 
 /** What a pool takes of its owner's. */
-export const amountsOfPool = ({ replicas, definition }: Pick<PoolRecord, 'replicas' | 'definition'>): Readonly<Record<SizedResource, number>> => {
+export const amountsOfPool = ({ replicas, definition }: Pick<PoolRecord, 'replicas' | 'definition'>): SizedAmounts => {
   const { cpu, memory } = amountsOfInstance(definition);
   return { replicas, cpu: replicas * cpu, memory: replicas * memory };
 };
 
 /** How many more instances of a definition there is room for. */
-export const roomFor = (definition: InstanceDefinition, left: Readonly<Record<SizedResource, number>>): number => {
+export const roomFor = (definition: InstanceDefinition, left: SizedAmounts): number => {
   const { cpu, memory } = amountsOfInstance(definition);
   const within = (room: number, each: number): number => (each === 0 ? Number.POSITIVE_INFINITY : Math.floor(room / each));
   return Math.max(0, Math.min(left.replicas, within(left.cpu, cpu), within(left.memory, memory)));

@@ -11,6 +11,7 @@ import { envFieldOf, type EnvsDeps } from './envs.ts';
 import { changeEnv, endingMember, findEnv, findUsableEnv, memberIn, withMember } from './find-env.ts';
 import { poolViewOf } from './find-pool.ts';
 import { makePool, type MakePoolDeps } from './make-pool.ts';
+import { requireRoom } from './reservations.ts';
 import { memberDraft, memberPool, settledPool, withoutMember, type SettleDeps } from './member-pool.ts';
 import type { Operations } from './operations.ts';
 import { renderSource } from './pool-rendering.ts';
@@ -82,7 +83,10 @@ export const updateMember = (deps: EnvMembersDeps): Operations['updateMember'] =
   const config = { ...standing.config, ...change };
   scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
   requireGroup(before, change);
-  await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(before, config), before.owner.namespace);
+  const { definition } = await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(before, config), before.owner.namespace);
+  const { record: current } = await memberPool(deps, before, name) ?? {};
+  // Asked before the env is changed, so that a refusal changes nothing; what comes in between shows on the pool.
+  if (current?.updateStrategy.autoUpdate) await requireRoom(deps, current, { ...current, definition });
   const env = await changeEnv(deps.envs, before, (current) => {
     requireMatch(ifMatch, wordRevisionOf(current));
     memberIn(current, name);

@@ -7,6 +7,7 @@ import type { Clock } from '../contracts/clock.ts';
 import { askingMs, DEFAULT_SCALE_UP_POLICY } from '../model/autoscaling-group.ts';
 import { NO_INSTANCES } from '../model/pool.ts';
 import type { EnvRecord } from '../model/env.ts';
+import { amountsOfPool, roomFor, type SizedAmounts, type SizedResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import { memberPoolOf } from './member-pool.ts';
 import type { QuotaLimits } from './quota-limits.ts';
@@ -34,7 +35,11 @@ export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<En
 /** An env as it stands: what of it is counted is counted now, but for the claims that wait, which are those of the last look. */
 export const envViewOf = (deps: EnvViewDeps, record: EnvRecord, room = new OwnersRoom(deps)): EnvView => {
   const template = deps.templates.get(record.templateRef.name);
-  const observed = withHeadroom(record, record.members.map(({ name }) => observedOf(deps, record, name)), room.of(record.owner));
+  const left = room.of(record.owner);
+  const observed = withHeadroom(record, record.members.map(({ name }) => observedOf(deps, record, name)), (name) => {
+    const definition = memberPoolOf(deps.supervisor, record, name)?.record.definition;
+    return definition ? roomFor(definition, left) : left.replicas;
+  });
   return {
     record, observed, conditions: deps.conditions.now(record), at: deps.clock.now(), clusterId: deps.clusterId,
     ...(template ? { template } : {}),
@@ -62,33 +67,39 @@ const observedOf = ({ supervisor, members, demand }: EnvViewDeps, env: EnvRecord
 };
 
 /** How many more each may have: what its own most, its group's over all of its members, and the owner's quota leave. None where it can't grow now. */
-const withHeadroom = ({ groups }: EnvRecord, members: readonly Omit<ObservedMember, 'headroom'>[], quota: number): readonly ObservedMember[] => members.map((member) => {
+const withHeadroom = ({ groups }: EnvRecord, members: readonly Omit<ObservedMember, 'headroom'>[], roomOf: (name: string) => number): readonly ObservedMember[] => members.map((member) => {
   const { state, desired, config: { scalingGroup, minReplicas = 0, maxReplicas = Number.MAX_SAFE_INTEGER } } = member;
   if (state !== 'Active') return { ...member, headroom: 0 };
+  const quota = roomOf(member.name);
   const group = groups.find(({ name }) => name === scalingGroup);
   const own = members.filter(({ config }) => group !== undefined && config.scalingGroup === group.name);
   const shared = group ? Math.max(group.maxReplicas, sumOf(own, ({ config }) => config.minReplicas ?? 0)) - sumOf(own, (one) => one.desired) : quota;
   return { ...member, headroom: Math.max(0, Math.min(Math.max(minReplicas, maxReplicas) - desired, shared, quota)) };
 });
 
-/** How many replicas each owner's quota leaves, as the mirror shows their pools; counted once each. */
+/** What each owner's quota leaves, as the mirror shows their pools; counted once each. */
 export class OwnersRoom {
   readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
-  readonly #left = new Map<string, number>();
+  readonly #left = new Map<string, SizedAmounts>();
 
   constructor(deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>) { this.#deps = deps; }
 
-  of(owner: Tenant): number {
+  of(owner: Tenant): SizedAmounts {
     const key = tenantKey(owner);
     const left = this.#left.get(key) ?? this.#count(owner);
     this.#left.set(key, left);
     return left;
   }
 
-  #count(owner: Tenant): number {
+  #count(owner: Tenant): SizedAmounts {
     const { supervisor: { pools }, quotaLimits } = this.#deps;
-    const { ids } = pools.index.list(owner, 0, Number.POSITIVE_INFINITY);
-    return Math.max(0, quotaLimits.of(owner).replicas - sumOf(ids, (uid) => pools.get(uid)?.record.replicas ?? 0));
+    const limits = quotaLimits.of(owner);
+    const taken = pools.index.list(owner, 0, Number.POSITIVE_INFINITY).ids.flatMap((uid) => {
+      const record = pools.get(uid)?.record;
+      return record ? [amountsOfPool(record)] : [];
+    });
+    const left = (resource: SizedResource): number => Math.max(0, limits[resource] - sumOf(taken, (amounts) => amounts[resource]));
+    return { replicas: left('replicas'), cpu: left('cpu'), memory: left('memory') };
   }
 }
 

@@ -98,6 +98,16 @@ export class Resizing {
   }
 }
 
+/** Refuses with QUOTA_EXCEEDED what there is no room for at this moment; reserves nothing. */
+export const requireRoom = async (deps: ResizingDeps, current: PoolRecord, next: PoolRecord): Promise<void> => {
+  const resizing = new Resizing(deps, current);
+  try {
+    await resizing.cover(current, next);
+  } finally {
+    await resizing.failed(undefined);
+  }
+};
+
 /** The pool as it is to be, where its owner's quota grants what it takes more; else the other, which says why. */
 export const withinQuota = async (resizing: Resizing, current: PoolRecord, { next, otherwise }: { readonly next: PoolRecord; readonly otherwise: PoolRecord }): Promise<PoolRecord> => {
   try {

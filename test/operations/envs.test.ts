@@ -4,12 +4,16 @@ import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/
 import { RecordExists } from '../../src/contracts/record-store.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
+import { SandboxTemplateSchema } from '../../src/model/template.ts';
 import { alice, aPool, eventually } from '../support/a-supervisor.ts';
 import { aTemplate, anEnvWorld } from '../support/an-env-world.ts';
 import { rejection } from '../support/rejection.ts';
 
 type World = Awaited<ReturnType<typeof anEnvWorld>>;
 
+const LARGE = SandboxTemplateSchema.parse({
+  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'large' }, spec: { containers: [{ name: 'main', image: 'host', resources: { limits: { cpu: '2' } } }] },
+});
 const add = (world: World, name: string, more: object = {}) => world.addMember(alice, 'e', { name, config: {}, ...more });
 const refusedWith = async (attempt: Promise<unknown>): Promise<readonly [string, unknown]> => {
   const refusal = await rejection(attempt);
@@ -142,6 +146,27 @@ describe('members of an env', () => {
 
     await eventually(() => ['a', 'b'].every((name) => world.pool(name)?.definition.idleTimeoutMs === 420_000), 'both follow');
     expect(['a', 'b'].map((name) => written.get(name)?.size)).to.deep.equal([2, 2]); // as it was, and the one write
+  });
+
+  it('keep what they have where their owner may not have more, and say so', async () => {
+    const world = await anEnvWorld({ cpu: 3 });
+    await world.made();
+    await add(world, 'm', { config: { minReplicas: 2 } });
+    expect(await rejection(add(world, 'more', { config: { minReplicas: 2 } }))).to.include({ code: 'QUOTA_EXCEEDED' });
+
+    const refused = await rejection(world.updateMember(alice, 'e', 'm', { config: { inlineResources: { limits: { cpu: '2' } } } }));
+    expect(refused).to.have.property('detail').that.deep.equals({ errCode: 'QUOTA_EXCEEDED', resource: 'cpu' });
+    expect([world.env()?.members[0]?.config.inlineResources, (await world.coordination.used(alice)).cpu]).to.deep.equal([undefined, 2_000]);
+
+    await world.templateRecords.create({ name: 'large', version: '1', createdAt: 1, document: LARGE });
+    await world.replaceEnv(alice, 'e', { templateRef: { name: 'large' }, overrides: {}, labels: {}, annotations: {} });
+    await eventually(() => world.pool('m')?.unresolved?.reason === 'QuotaExceeded', 'it says so');
+    expect([world.pool('m')?.definition.cpu, (await world.coordination.used(alice)).cpu]).to.deep.equal(['1', 2_000]);
+
+    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
+    await world.updateMember(alice, 'e', 'm', { config: { inlineResources: { limits: { cpu: '1500m' } } } });
+    await eventually(() => world.pool('m')?.definition.cpu === '1500m', 'it follows');
+    expect([world.pool('m')?.unresolved, (await world.coordination.used(alice)).cpu]).to.deep.equal([undefined, 3_000]);
   });
 
   it('wait for a sync without autoUpdate', async () => {

@@ -137,6 +137,20 @@ describe('the pools of a group', () => {
     expect(world.shown()?.record.replicas).to.equal(2);
   });
 
+  it('do not grow beyond the cores that their owner may have, which is the headroom that is shown', async () => {
+    const world = await aSizedEnv({ idle: 0, cpu: 2, group: { maxReplicas: 10 } });
+    await world.begin();
+    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal([2]);
+    await rejection(world.claim());
+    world.clock.advance(250);
+
+    await eventually(() => world.shown()?.record.replicas === 2, 'it grew as far as it may');
+    await world.pass(10);
+    expect(world.shown()?.record.replicas).to.equal(2);
+    expect(await world.coordination.used(alice)).to.include({ replicas: 2, cpu: 2_000 });
+    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal([0]);
+  });
+
   it('grow for who was refused also where the quiet window is off', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10, scaleUpPolicy: { mode: 'Conservative', idleThresholdSeconds: 0, idleZeroQuietWindowSeconds: 0 } } });
     await rejection(world.claim());

@@ -29,6 +29,8 @@ export interface EnvWorldOptions {
   readonly leads?: boolean;
   readonly pools?: number;
   readonly replicas?: number;
+  /** Cores. */
+  readonly cpu?: number;
 }
 
 /** Envs over a supervisor without processes, with a clock that a test moves. Their groups decide once `size` was called. */
@@ -49,7 +51,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   await templateRecords.create({ name: 't', version: '1', createdAt: 1, document: aTemplate('1m') });
   const kept: (readonly RegistryCredentials[])[] = [];
   const pullSecrets = { keep: async (_owner: unknown, registries: readonly RegistryCredentials[]) => { kept.push(registries); }, forget: async () => { kept.push([]); } };
-  const quotaLimits = new QuotaLimits({ quotas: new MemoryQuotas(), clock, defaults: { sandboxes: 100, pools: options.pools ?? 50, replicas: options.replicas ?? 100 } });
+  const quotaLimits = new QuotaLimits({ quotas: new MemoryQuotas(), clock, defaults: { sandboxes: 100, pools: options.pools ?? 50, replicas: options.replicas ?? 100, ...(options.cpu === undefined ? {} : { cpu: options.cpu * 1_000 }) } });
   const rendering = { templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), driver };
   const mirror = new EnvMirror({ envs, clock, log: quietLog });
   let serial = 0;
