@@ -20,6 +20,22 @@ for (1..64) {
 }
 print $held;`;
 
+/** The same with datagrams to 3,000 sockets, with pairs of Unix sockets, and with pipes. */
+const OTHER_HOARDS = {
+  'datagrams': `use Socket; my @kept;
+for (1..3000) {
+  socket(my $in, PF_INET, SOCK_DGRAM, 17) or last;
+  bind($in, sockaddr_in(0, INADDR_LOOPBACK)) or last;
+  socket(my $out, PF_INET, SOCK_DGRAM, 17) or last;
+  push @kept, $in;
+  for (1..20) { defined(send($out, "x" x 8000, 0x40, getsockname($in))) or last }
+}`,
+  'Unix sockets': `use Socket; use IO::Handle; my @kept;
+for (1..1900) { socketpair(my $out, my $in, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or last; push @kept, $out, $in; $out->blocking(0); 1 while defined syswrite($out, "x" x 32768) }`,
+  'pipes': `use IO::Handle; my @kept;
+for (1..1900) { pipe(my $in, my $out) or last; push @kept, $in, $out; $out->blocking(0); 1 while defined syswrite($out, "x" x 4096) }`,
+} as const;
+
 describe('memory of the kernel\'s that a sandbox holds', function () {
   this.timeout(60_000);
   let spawned: WatchedDriver;
@@ -39,6 +55,18 @@ describe('memory of the kernel\'s that a sandbox holds', function () {
     expect({ exitCode, stderr: String(stderr) }).to.deep.equal({ exitCode: 0, stderr: '' });
     expect(Number(String(stdout))).to.be.within(MIB, isolation === 'cgroup-v1' ? memoryBytes / 4 : memoryBytes);
   });
+
+  for (const [what, script] of Object.entries(OTHER_HOARDS)) {
+    it(`for ${what} is no more than its limit allows, and what counts sockets apart an eighth of that`, async function () {
+      if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+      const memoryBytes = 128 * MIB;
+      const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes })));
+      await spawned.exec(id, ['perl', '-e', script], { timeoutMs: 30_000 });
+      const most = (...names: readonly string[]): number => spawned.noteOf(id).cgroups.flatMap((folder) => names.map((name) => join(folder, name)))
+        .filter((path) => existsSync(path)).map((path) => Number(readFileSync(path, 'utf8'))).reduce((sum, bytes) => sum + bytes, 0);
+      expect(most('memory.max_usage_in_bytes', 'memory.peak', 'memory.kmem.tcp.max_usage_in_bytes')).to.be.within(8 * MIB, memoryBytes * 9 / 8);
+    });
+  }
 
   it('for files is bounded by their number, wherever something can be written: no more than ENOSPC is the answer', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'mounting needs root');
