@@ -200,7 +200,8 @@ const kinds = (): readonly Kind[] => [
     columns: [
       { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' },
       { name: 'Sandboxes', type: 'integer', jsonPath: '.spec.sandboxes' }, { name: 'Pools', type: 'integer', jsonPath: '.spec.pools' },
-      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' }, AGE,
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' }, { name: 'CPU', type: 'string', jsonPath: '.spec.cpu' },
+      { name: 'Memory', type: 'string', jsonPath: '.spec.memory' }, AGE,
     ],
   },
 ];
