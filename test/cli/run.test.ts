@@ -27,6 +27,19 @@ describe('sandpool run', function () {
     expect((await cli(['run', '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
   });
 
+  it('takes the options of exec before the sandbox and after it, up to the command', async () => {
+    const sandbox = (await cli(['sandboxes', 'create'], env)).stdout.trim();
+    for (const words of [['--timeout', '1', sandbox, '--'], [sandbox, '--timeout', '1', '--'], [sandbox, '--timeout=1']]) {
+      const end = await cli(['exec', ...words, 'sleep', '60'], env);
+      expect([end.code, end.stderr], words.join(' ')).to.deep.equal([124, 'sandpool: the command was ended after 1 s\n  with -t it may run for longer\n']);
+    }
+    expect((await cli(['exec', sandbox, '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal('HELLO');
+    expect((await cli(['exec', sandbox, 'echo', '-n', '--timeout', '5'], env)).stdout, 'the command’s own').to.equal('--timeout 5');
+    expect((await cli(['exec', sandbox, '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
+    expect((await cli(['exec', sandbox, '--tmeout', '5', '--', 'true'], env)).stderr).to.include("unknown option '--tmeout'");
+    expect((await cli(['exec', sandbox, '--help'], env)).stdout).to.include('--timeout <seconds>');
+  });
+
   it('claims from the pool and with the idle timeout that it is told', async () => {
     const refused = await cli(['run', '--pool', 'other', '--', 'true'], env);
     expect(refused.code).to.equal(125);
