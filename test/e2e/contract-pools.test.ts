@@ -75,8 +75,8 @@ describe('the contract: pools', () => {
     expect({ error, errorCode }).to.deep.equal({ error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' });
     expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
     expect(detail?.['availableTemplates']).to.deep.equal([
-      { name: 'default', description: 'This machine\'s own programs, one cpu, 256 MiB, no network.', syncSource: 'global' },
-      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: Python\'s where there is Python, else one line of Perl.', syncSource: 'global' },
+      { name: 'default', description: 'This machine\'s /usr with its python3, one cpu, 256 MiB, no network.', syncSource: 'global' },
+      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: python3\'s where this machine has one in /usr/bin, else one line of perl. This machine\'s own programs, one cpu, 256 MiB, no network.', syncSource: 'global' },
     ]);
     expect(detail?.['hint']).to.be.a('string').that.is.not.empty;
   });

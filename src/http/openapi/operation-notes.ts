@@ -59,7 +59,7 @@ until it is finished, then 404. An unclaimed instance of a pool of the caller's 
   execInSandbox: `
 Runs one command and answers when it has ended. It runs as the sandbox's user, hardened like the main process. What it
 left running in the background goes on. A client that goes away ends its command. At most 64 at a time a sandbox. While a
-command runs the sandbox is not idle.`,
+command runs the sandbox is not idle. In its stead: [a command by terminal](terminal.md), which streams, and has no limit of time.`,
   getSandboxLogs: `
 What the main process printed, to its output and its errors; commands and terminals have their own. A finished sandbox's
 stays readable to its owner for as long as the sandbox is kept (\`history.retention\`), bounded by \`logs.fileBytes\` and
