@@ -12,6 +12,8 @@ export interface PageWorld {
   readonly dataDir: string;
   /** What stands where the page says localhost:8080. */
   readonly host: string;
+  /** Where the lines are typed; the root of these sources unless told. */
+  readonly root?: string;
 }
 
 /**
@@ -26,7 +28,7 @@ export class PageSession {
 
   constructor(world: PageWorld) {
     this.#world = world;
-    this.#bash = spawn('bash', ['--norc', '--noprofile'], { cwd: ROOT, env: this.#env(), stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#bash = spawn('bash', ['--norc', '--noprofile'], { cwd: world.root ?? ROOT, env: this.#env(), stdio: ['pipe', 'pipe', 'pipe'] });
     this.#bash.stdout?.on('data', (chunk: Buffer) => {
       this.#received += chunk.toString();
       this.#heard?.();
@@ -64,7 +66,7 @@ export class PageSession {
 
   /** In a terminal: types the next line at each prompt of the program's. */
   async #converse(text: string, typed: readonly string[]): Promise<string> {
-    const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', text], { cwd: ROOT, env: this.#env(), cols: 200, rows: 50 });
+    const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', text], { cwd: this.#world.root ?? ROOT, env: this.#env(), cols: 200, rows: 50 });
     let output = '';
     let next = 0;
     const timer = setTimeout(() => pty.kill('SIGKILL'), LINE_DEADLINE_MS);
