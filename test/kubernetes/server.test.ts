@@ -34,6 +34,17 @@ describe('script/server --kubernetes', function () {
     expect(stdout).to.equal('from a Pod\n');
   });
 
+  it('runs a command by terminal, as docs/terminal.md shows', async () => {
+    const env = { PATH: process.env['PATH'], ...Object.fromEntries((/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2))) };
+    const run = (program: string, ...args: readonly string[]) => promisify(execFile)(program, args, { cwd: REPOSITORY, env, timeout: 60_000 });
+    const sandbox = (await run('bin/sandpool', 'sandboxes', 'create')).stdout.trim();
+
+    const { code, stdout } = await run(process.execPath, 'docs/examples/run-by-terminal.mjs', sandbox, 'sh', '-c', 'echo "it\'s é"; exit 7')
+      .then((end) => ({ code: 0, ...end }), (error: { code: number; stdout: string }) => error);
+
+    expect({ code, stdout }).to.deep.equal({ code: 7, stdout: 'it\'s é\n' });
+  });
+
   it('leaves nothing when it is told to end', async () => {
     const keyFile = /SANDPOOL_API_KEY_FILE=(\S+)/.exec(said)?.[1] ?? '';
     const pids = (/pids ([\d, ]+)\)/.exec(said)?.[1] ?? '').split(', ').map(Number);
