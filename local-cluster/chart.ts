@@ -17,16 +17,16 @@ export interface Manifest {
 export interface Rendering {
   readonly release?: string;
   readonly namespace?: string;
-  readonly values?: object;
+  readonly values?: { readonly image?: object; readonly [value: string]: unknown };
 }
 
 /** What helm prints; throws with its words where it refuses. */
 export const helm = (args: readonly string[], input = ''): string =>
   execFileSync(findPrograms(['helm']).get('helm') ?? '', args, { input, encoding: 'utf8', timeout: HELM_MS, maxBuffer: 64 * 2 ** 20, stdio: ['pipe', 'pipe', 'pipe'] });
 
-/** What an installation of the chart would make, its custom resource definitions left out. */
+/** What an installation of the chart would make, its custom resource definitions left out; with an image unless one is named. */
 export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system', values = {} }: Rendering = {}): readonly Manifest[] => {
-  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-'], JSON.stringify(values));
+  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-'], JSON.stringify({ ...values, image: { repository: 'sandpool', ...values.image } }));
   return parseAllDocuments(text).flatMap((document) => {
     const value: unknown = document.toJS();
     return value === null ? [] : [value as Manifest];

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { readInstanceTypes } from '../../src/config/instance-types.ts';
 import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { CHART, helm, type Manifest, manifestOf, renderChart } from '../../local-cluster/chart.ts';
+import { CHART_CASES, chartResult, keptResult } from '../../local-cluster/chart-results.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheCluster } from '../support/shared-cluster.ts';
 
@@ -23,13 +24,15 @@ const EVERYTHING = {
   affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }] } },
   serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
   metrics: { annotations: false },
-  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443] },
+  ingress: { enabled: true, className: 'nginx', annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '330' }, hosts: ['sandpool.example.com'], tls: [{ secretName: 'certificate' }] },
+  extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }], extraVolumes: [{ name: 'extra', emptyDir: {} }], extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
+  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443], extraEgress: [{ ports: [{ port: 4318 }] }] },
 };
 const LEAST = { teamLimits: [], priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, admissionPolicy: false, sandboxTemplates: { default: null, web: null } };
 
 describe('the chart', () => {
   it('passes helm lint', () => {
-    expect(helm(['lint', '--strict', CHART])).to.include('0 chart(s) failed');
+    expect(helm(['lint', '--strict', CHART, '--set', 'image.repository=sandpool'])).to.include('0 chart(s) failed');
   });
 
   it('gives the daemon reading in the cluster, templates, and the rest in the namespaces of teams alone', () => {
@@ -98,6 +101,35 @@ describe('the chart', () => {
     expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
   });
 
+  it('tells scrapers of the metrics only where they are let in', () => {
+    const annotated = (values: object): boolean => JSON.stringify(manifestOf(renderChart({ values: { ...values } }), 'Deployment', 'sandpool')).includes('prometheus.io/scrape');
+
+    expect(annotated({}), 'the policy lets nobody in').to.equal(false);
+    expect(annotated({ networkPolicy: { metricsFrom: [{ podSelector: {} }] } })).to.equal(true);
+    expect(annotated({ networkPolicy: { enabled: false } })).to.equal(true);
+    expect(annotated({ networkPolicy: { enabled: false }, metrics: { annotations: false } })).to.equal(false);
+  });
+
+  it('is refused without an image, and says what to give', () => {
+    expect(() => helm(['template', 'sandpool', CHART])).to.throw('image.repository must name the image');
+  });
+
+  it('says what to type next without the command line of the project', () => {
+    const notes = helm(['install', 'sandpool', CHART, '--dry-run=client', '--skip-crds', '--set', 'image.repository=sandpool']).split('NOTES:')[1] ?? '';
+
+    expect(notes).to.include('/sandboxpools').and.to.not.match(/^ *sandpool /m);
+  });
+
+  for (const name of CHART_CASES) {
+    it(`renders ${name} as kept; npx tsx script/chart-results.ts writes that anew`, () => {
+      expect(chartResult(name)).to.equal(readFileSync(keptResult(name), 'utf8'));
+    });
+  }
+
+  it('is compared with twelve kept results', () => {
+    expect(CHART_CASES).to.have.length(12);
+  });
+
   it('has a template with a web server that a kubelet\'s probe reaches at the Pod\'s address', () => {
     const web = renderChart().find(({ kind, metadata }) => kind === 'SandboxTemplate' && metadata.name === 'web');
     const { containers, endpoints } = (web?.['spec'] ?? {}) as { containers?: readonly { command: readonly string[] }[]; endpoints?: readonly object[] };
@@ -111,6 +143,8 @@ describe('the chart', () => {
   });
 
   for (const [values, complaint] of [
+    [{ ingress: { enabled: true } }, 'ingress.hosts must name a host'], [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs must name a gateway'],
+    [{ httpRoute: { timeout: 'long' } }, '/httpRoute/timeout'], [{ extraEnv: [{}] }, '/extraEnv/0'], [{ extraVolumeMounts: [{ name: 'a' }] }, '/extraVolumeMounts/0'],
     [{ replicas: 0 }, '/replicas'], [{ replica: 1 }, "'replica' not allowed"], [{ teams: ['red'] }, '/teams'], [{ namespacePattern: 'teams' }, '/namespacePattern'],
     [{ config: { assembly: 'embedded' } }, "'assembly'"], [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'], [{ redis: { bundled: { enabled: false } } }, 'redis.urls must name a Redis'],
     [{ redis: { urls: ['redis://h:1'] } }, 'redis.bundled.enabled must be false'], [{ redis: { existingSecret: 'a' } }, 'has a Secret of its own'],
@@ -152,7 +186,7 @@ describe('the chart on a cluster', function () {
     const ownPattern = `${namespace}-own-{team}`;
     const place = ['--namespace', namespace, `--kubeconfig=${cluster().kubeconfig('admin')}`];
     const install = (...more: readonly string[]): string =>
-      helm(['upgrade', '--install', 'test-sandpool-again', CHART, '--skip-crds', '--set', `namespacePattern=${ownPattern}`, ...more, ...place]);
+      helm(['upgrade', '--install', 'test-sandpool-again', CHART, '--skip-crds', '--set', 'image.repository=sandpool', '--set', `namespacePattern=${ownPattern}`, ...more, ...place]);
     const secrets = (): Promise<string> => cluster().kubectl('get', 'secrets', '-n', namespace, '-l', 'app.kubernetes.io/instance=test-sandpool-again', '-o', 'jsonpath={range .items[*]}{.data}{"\\n"}{end}');
     const uninstall = (): string => helm(['uninstall', 'test-sandpool-again', ...place]);
 

@@ -28,7 +28,7 @@ describe('replicas as the chart deploys them, from the image', function () {
     namespace = await controlPlane().namespace();
     image = await buildImage();
     // kwok plays the Pods, as if they ran; the bundled Redis would wait for a volume.
-    helm(['install', RELEASE, CHART, '--skip-crds', '--values', '-', ...place()], JSON.stringify({ namespacePattern: `${namespace}-{team}` }));
+    helm(['install', RELEASE, CHART, '--skip-crds', '--values', '-', ...place()], JSON.stringify({ image: { repository: 'sandpool' }, namespacePattern: `${namespace}-{team}` }));
     await controlPlane().kubectl('rollout', 'status', `deployment/${RELEASE}`, '-n', namespace, '--timeout=60s');
     await controlPlane().kubectl('wait', '--for=create', 'serviceaccount/default', '-n', `${namespace}-default`, '--timeout=30s');
     redis = await startRedis({ config: await redisConfig() });

@@ -15,6 +15,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- define "sandpool.image" -}}
+{{- if not .Values.image.repository }}{{ fail "image.repository must name the image that deploy/Dockerfile makes, where the cluster's nodes can pull it, such as registry.example.com/sandpool" }}{{ end }}
 {{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
