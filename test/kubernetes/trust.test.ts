@@ -217,6 +217,23 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
     }
   });
 
+  it('has the daemon held to Secrets of its own names and type, by the admission policy', async () => {
+    const secret = (name: string, type: string): string => JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, type, data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') } });
+    const asDaemon = async (args: readonly string[], input = ''): Promise<string> => (await controlPlane().kubectlAs('admin', ['--as=sandpool', ...args], input)).stderr;
+    const made = async (name: string, type = 'kubernetes.io/dockerconfigjson'): Promise<string> => await asDaemon(['create', '--validate=false', '-f', '-'], secret(name, type));
+    await controlPlane().kubectlAs('admin', ['create', '-f', '-'], secret('not-its-own', 'Opaque'));
+    await controlPlane().apply(admissionPolicy('sandpool'));
+    try {
+      await eventually(async () => (await asDaemon(['delete', 'secret', 'not-its-own', '-n', namespace, '--wait=false', '--dry-run=server'])).includes('Sandpool writes Secrets named sandpool-pull-'), 'another\'s Secret is not deleted');
+      expect(await made('of-another-name')).to.include('Sandpool writes Secrets named sandpool-pull-');
+      expect(await made('sandpool-pull-opaque', 'Opaque')).to.include('of the type kubernetes.io/dockerconfigjson alone');
+      expect(await made('sandpool-pull-its-own')).to.equal('');
+      expect(await asDaemon(['delete', 'secret', 'sandpool-pull-its-own', '-n', namespace, '--wait=false'])).to.equal('');
+    } finally {
+      await controlPlane().kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', ...policyNames());
+    }
+  });
+
   const policyNames = (): readonly string[] => [...new Set(admissionPolicy('sandpool').map((policy) => (policy as { metadata: { name: string } }).metadata.name))];
   const keySpec = (): object => ({ format: 1, keyId: 'm'.repeat(16), team: 'black', user: 'mallory', role: 'admin', description: '', hash: '0'.repeat(64), issuedAt: NOW(), expiresAt: NOW() });
 
