@@ -23,7 +23,7 @@ const EVERYTHING = {
   podAnnotations: { a: 'b' }, podLabels: { c: 'd' }, nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'x', operator: 'Exists' }], priorityClassName: 'system-cluster-critical',
   affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }] } },
   serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
-  metrics: { annotations: false },
+  metrics: { annotations: false, dashboard: { enabled: true } },
   ingress: { enabled: true, className: 'nginx', annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '330' }, hosts: ['sandpool.example.com'], tls: [{ secretName: 'certificate' }] },
   extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }], extraVolumes: [{ name: 'extra', emptyDir: {} }], extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
   networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443], extraEgress: [{ ports: [{ port: 4318 }] }] },
@@ -99,6 +99,17 @@ describe('the chart', () => {
     expect(monitor.metadata).to.have.nested.property('labels.release', 'prometheus');
     expect(monitor['spec']).to.deep.include({ podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }] });
     expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
+  });
+
+  it('brings the alerts, with links that can be followed, and the dashboard', () => {
+    const made = renderChart({ values: { metrics: { prometheusRule: { enabled: true, runbooks: 'https://git.example.com/sandpool/' }, dashboard: { enabled: true } } } });
+    const alerts = readFileSync(join(CHART, '../../prometheus/alerts.yaml'), 'utf8').replaceAll('runbook_url: docs/', 'runbook_url: https://git.example.com/sandpool/docs/');
+    const dashboard = manifestOf(made, 'ConfigMap', 'sandpool-dashboard');
+
+    expect(manifestOf(made, 'PrometheusRule', 'sandpool')['spec']).to.deep.equal(parse(alerts));
+    expect(dashboard.metadata.labels).to.include({ grafana_dashboard: '1' });
+    expect(dashboard['data']).to.deep.equal({ 'sandpool.json': readFileSync(join(CHART, '../../grafana/sandpool.json'), 'utf8') });
+    expect(renderChart().filter(({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name.endsWith('-dashboard'))).to.deep.equal([]);
   });
 
   it('tells scrapers of the metrics only where they are let in', () => {
