@@ -63,6 +63,7 @@ describe('quotas over HTTP', () => {
     it(`PUT refuses ${JSON.stringify(body)}`, async () => {
       const answer = await server.admin.put('/admin/quotas/blue/ada', body);
       expect([answer.status, answer.json.errorCode, answer.json.detail?.['field']]).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
+      if (field === 'cpu' || field === 'memory') expect(answer.json.error).to.match(new RegExp(`^${field}: (must be a ${field} quantity up to |the number is out of range)`, 'u'));
       expect(server.operations.quotas.records.size).to.equal(0);
     });
   }

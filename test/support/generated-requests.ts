@@ -56,6 +56,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   updateGroup: ['minReplicas'], // at most maxReplicas
   createTemplate: ['crdJson'], // a document of its own
   updateTemplate: ['crdJson'],
+  setQuotasOf: ['cpu', 'memory'], // at most the highest limit
 };
 
 /**

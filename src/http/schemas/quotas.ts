@@ -9,11 +9,14 @@ import { maybe } from './common.ts';
 
 const limit = (most: number) => maybe(z.int().min(0).max(most));
 
-/** Given as a quantity, or a plain number of cores or bytes. */
+/** Given as a quantity, or a plain number of cores or bytes. (A union says nothing of its own where one of its branches took the kind: each says it.) */
 const sizeLimit = (resource: 'cpu' | 'memory', error: string) => maybe(z.union([
-  z.number().min(0).refine((amount) => sizeLimitOf(resource, plain(amount)) !== undefined),
-  z.string().max(32).refine((text) => text === 'none' || sizeLimitOf(resource, text) !== undefined).meta({ pattern: `^none$|${QUANTITY_PATTERN}` }),
+  z.number().refine((amount) => amount >= 0 && sizeLimitOf(resource, plain(amount)) !== undefined, error).meta({ minimum: 0 }),
+  z.string().refine((text) => text.length <= LONGEST_QUANTITY && (text === 'none' || sizeLimitOf(resource, text) !== undefined), error)
+    .meta({ pattern: `^none$|${QUANTITY_PATTERN}`, maxLength: LONGEST_QUANTITY }),
 ], { error }));
+
+const LONGEST_QUANTITY = 32;
 
 /** Without an exponent, as quantities are written. */
 const plain = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, '');
