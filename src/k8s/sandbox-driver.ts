@@ -251,7 +251,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     look.foundPod(pod);
     look.foundSandbox(stored);
     if (stored && pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
-    return this.#found(id);
+    return this.#found(id, stored);
   }
 
   /** Of a record that was read: its Pod, uncached. */
@@ -261,7 +261,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const pod = await this.#readPod(namespace, id);
     look.foundPod(pod);
     if (pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
-    return this.#found(id);
+    return this.#found(id, stored);
   }
 
   async #readPod(namespace: string, id: InstanceId): Promise<StoredPod | undefined> {
@@ -271,11 +271,13 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return pod;
   }
 
-  /** What is known after a look: what the watch told meanwhile is newer than what was found. */
-  #found(id: InstanceId): InstanceFact {
-    const stored = this.#mirror.sandbox(id);
-    // An unclaimed record may still get its Pod.
-    if (!this.#mirror.pod(id) && (!stored || stored.record.claim || this.#mirror.isPodGone(id))) this.#mirror.foundNoPod(id);
+  /**
+   * What is known after a look: what the watch told meanwhile is newer than what was found. `seen`: the record, as it was
+   * before its Pod was looked for. One that was unclaimed then may have got its Pod since, and have been claimed.
+   */
+  #found(id: InstanceId, seen: StoredSandbox | undefined): InstanceFact {
+    const isPodless = !this.#mirror.sandbox(id) || seen?.record.claim !== undefined || this.#mirror.isPodGone(id);
+    if (isPodless && !this.#mirror.pod(id)) this.#mirror.foundNoPod(id);
     return this.#mirror.fact(id) ?? { id, record: undefined, vitals: { kind: 'gone', exitCode: null, reason: 'there is no such Pod' } };
   }
 

@@ -1,9 +1,13 @@
 import { expect } from 'chai';
+import { podPath } from '../../src/k8s/pod-resource.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
-import { rewritten } from '../../src/k8s/sandbox-resource.ts';
+import { bornSandbox, POOL_LABEL, rewritten, sandboxPath } from '../../src/k8s/sandbox-resource.ts';
+import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceRecord } from '../../src/model/sandbox.ts';
 import { aClaim, anOrder } from '../support/instance-orders.ts';
-import { absent } from './a-memory-api.ts';
+import { aDriver } from './a-driver.ts';
+import { absent, MemoryApi } from './a-memory-api.ts';
+import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { testSeals } from '../support/test-seals.ts';
@@ -49,4 +53,34 @@ describe('a driver whose watch is behind', () => {
 
     expect(vitals.kind).to.equal('gone');
   });
+
+  for (const [look, looks] of [
+    ['for idle instances', (driver, { poolUid, poolOwner }) => driver.idle(poolUid, poolOwner.namespace, 1)],
+    ['at the sandbox', (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace)],
+  ] satisfies readonly (readonly [string, (driver: KubernetesSandboxDriver, record: InstanceRecord) => Promise<unknown>])[]) {
+    it(`does not take a sandbox for gone whose Pod was made, and which was claimed, while a look ${look} found no Pod`, async () => {
+      const api = new MemoryApi();
+      const { driver, facts, last } = await aDriver(api);
+      const record: InstanceRecord = { ...anOrder().record, state: 'idle', revision: '' };
+      const { id, poolOwner: { namespace } } = record;
+      const [recordAt, podAt] = [sandboxPath(namespace, id), podPath(namespace, podNameOf(id))];
+      const { metadata: { uid } } = api.put(recordAt, bornSandbox(record));
+      const read = api.holdRead(podAt);
+      const looking = looks(driver, record);
+      await read.begun;
+      api.hold('pods');
+      const ownRead = api.holdRead(podAt); // of a claimed sandbox whose Pod is not known
+      const pod = { metadata: { name: podNameOf(id), namespace, labels: { [POOL_LABEL]: record.poolUid }, ownerReferences: [{ kind: 'Sandbox', name: podNameOf(id), uid }] }, spec: { nodeName: 'n1' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }] } };
+      const { metadata: { uid: podUid } } = api.put(podAt, pod);
+      api.put(recordAt, rewritten({ ...record, state: 'claimed', claim: aClaim() }, { uid, podUid }));
+      await eventually(() => last(id)?.record?.claim !== undefined, 'the claim is told');
+      read.letGo();
+      await looking;
+      ownRead.letGo();
+      api.letGo();
+      await eventually(() => last(id)?.vitals.kind === 'available', 'the Pod is told');
+      expect(facts.filter((fact) => fact.vitals.kind === 'gone')).to.deep.equal([]);
+      await driver.stop();
+    });
+  }
 });
