@@ -101,7 +101,10 @@ export class PoolHost {
   /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
   moved(move: Move, ordered: boolean): void {
     this.#tally.move(move);
-    if (this.#hears) this.#count(move.poolUid, ordered);
+    if (!this.#hears) return;
+    this.#count(move.poolUid, ordered);
+    // It was retiring when its pool was removed, and that failed.
+    if (move.from === 'retiring' && move.to !== undefined && !this.#actors.has(move.poolUid)) this.#deps.orphaned(move.poolUid);
   }
 
   /** All that there was is found: each pool hears of it in one, and of every move from now on. */

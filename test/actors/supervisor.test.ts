@@ -244,6 +244,20 @@ describe('the supervisor', () => {
     });
   }
 
+  it('retires what a deleted pool leaves, where that failed before the pool was removed', async () => {
+    const { supervisor, driver, pools, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'the pool is full');
+    for (const operation of ['retire', 'read'] as const) for (let n = 0; n < 2; n++) driver.failNext(operation, new OutcomeUnknown('the store is away'));
+    await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
+    await eventually(() => supervisor.pools.get(pool.uid) === undefined, 'the pool is removed');
+    expect(await pools.list()).to.deep.equal([]);
+    await eventually(() => {
+      clock.advance(10);
+      return supervisor.size === 0;
+    }, 'nothing is left');
+    expect(await driver.records.all()).to.deep.equal([]);
+  });
+
   it('refuses claims from a pool that is being deleted', async () => {
     const { supervisor, pool, claim, pools } = await aSupervisor({ pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
