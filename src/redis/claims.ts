@@ -32,7 +32,12 @@ interface Waiter {
   isUnsure: boolean;
 }
 
-interface OwnWaiters { readonly pool: WaitedPool; readonly waiters: Map<string, Waiter> }
+interface OwnWaiters {
+  readonly pool: WaitedPool;
+  readonly waiters: Map<string, Waiter>;
+  /** A heartbeat is under way, which may put back who has left since it was sent: the next one tells. */
+  isTold: boolean;
+}
 
 /** Claims in Redis: the order of those who wait, and one script for all that one claim needs. `start()` keeps its waiters alive. */
 export class RedisClaims implements Claims {
@@ -61,6 +66,7 @@ export class RedisClaims implements Claims {
       return place;
     } catch (error) {
       this.#forget(place);
+      this.#ownOf(pool); // it may have come all the same
       throw error;
     }
   }
@@ -79,7 +85,7 @@ export class RedisClaims implements Claims {
 
   /** This replica's waiters of the pool, of which the next heartbeat tells, be it that there are none. */
   #ownOf(pool: WaitedPool): OwnWaiters {
-    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>() };
+    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>(), isTold: false };
     this.#pools.set(pool.uid, own);
     return own;
   }
@@ -116,14 +122,25 @@ export class RedisClaims implements Claims {
 
   /** Says that this replica lives, and who waits here. Never rejects: what others take for dead has its place again with the next one. */
   async beat(): Promise<void> {
-    const { link, replica, log } = this.#deps;
-    const beats = await Promise.allSettled([...this.#pools.values()].map(async ({ pool, waiters }) => {
-      const places = [...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']));
-      await link.run(BEAT_WAITING, this.#keys(pool), [replica, ...places]);
-      if (waiters.size === 0) this.#pools.delete(pool.uid);
-    }));
+    const beats = await Promise.allSettled([...this.#pools.values()].filter(({ isTold }) => !isTold).map((own) => this.#tell(own)));
     const failed = beats.filter(({ status }) => status === 'rejected').length;
-    if (failed > 0) log.debug({ failed, of: beats.length }, 'waiting-not-told');
+    if (failed > 0) this.#deps.log.debug({ failed, of: beats.length }, 'waiting-not-told');
+  }
+
+  async #tell(own: OwnWaiters): Promise<void> {
+    const { link, replica } = this.#deps;
+    const { pool, waiters } = own;
+    let told = 0;
+    own.isTold = true;
+    try {
+      await link.run(BEAT_WAITING, this.#keys(pool), () => {
+        told = waiters.size;
+        return [replica, ...[...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']))];
+      });
+      if (told === 0 && waiters.size === 0) this.#pools.delete(pool.uid);
+    } finally {
+      own.isTold = false;
+    }
   }
 
   #keys(pool: WaitedPool): readonly [string, string] { return [this.#deps.keys.waiting(pool), this.#deps.keys.waitingSeen(pool)]; }
@@ -132,7 +149,7 @@ export class RedisClaims implements Claims {
     const own = this.#pools.get(uid);
     const waiter = own?.waiters.get(id);
     own?.waiters.delete(id);
-    if (own?.waiters.size === 0) this.#pools.delete(uid);
+    if (own?.waiters.size === 0 && !own.isTold) this.#pools.delete(uid);
     return waiter;
   }
 }

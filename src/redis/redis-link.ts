@@ -11,6 +11,8 @@ import type { RedisSettings } from './settings.ts';
 export const SCRIPT_MS = 900;
 const PING_MS = 2_000;
 
+type ScriptArgs = readonly (string | number)[];
+
 export interface RedisLinkOptions {
   readonly settings: RedisSettings;
   /** Of this connection: shown by Redis' CLIENT LIST, and in log lines. */
@@ -55,12 +57,15 @@ export class RedisLink {
     this.client.disconnect();
   }
 
-  /** Rejects with `unavailable` where there is no answer in time: then it may have run, and does not run later. */
-  async run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+  /**
+   * Rejects with `unavailable` where there is no answer in time: then it may have run, and does not run later. Arguments that
+   * say how things stand are given as a function: what is sent once more says it anew.
+   */
+  async run(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
     return await this.#timed(script.name.replace('sandpool_', ''), () => this.#inTime(script, keys, args));
   }
 
-  async #inTime(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+  async #inTime(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
     const sentAt = this.#monotonic();
     let answer = await this.#send(script, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
@@ -98,11 +103,11 @@ export class RedisLink {
     return await Promise.all(this.#masters().map((node) => node.info(...sections)));
   }
 
-  async #send(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<readonly unknown[]> {
+  async #send(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
     const now = this.time.now();
     if (now === undefined) throw away();
     try {
-      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + SCRIPT_MS, ...args);
+      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + SCRIPT_MS, ...(typeof args === 'function' ? args() : args));
       this.#note(true);
       if (!Array.isArray(answer)) throw new Error(`${script.name} answered no list`);
       return answer;

@@ -129,6 +129,39 @@ describe('claims that wait on several replicas', function () {
     expect(await waiting()).to.equal(2);
   });
 
+  it('have no place any more from their admission on, though what was said of them before had to be said again', async () => {
+    const place = await join(0);
+    await still();
+    const now = link.time.now.bind(link.time);
+    link.time.now = () => {
+      link.time.now = now;
+      return (now() ?? 0) - 5_000; // as if it had been long on its way
+    };
+    const beat = replica(0).beat();
+    expect(await replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle: 1, place })).to.equal('admitted');
+    await Promise.all([beat, replica(0).leaveWaiting(place)]);
+
+    expect(await waiting()).to.equal(0);
+    expect(await admit(1)).to.equal('admitted');
+  });
+
+  it('are told of once more where they left while they were told of', async () => {
+    const place = await join(0);
+    const run = link.run.bind(link);
+    link.run = async (script, names, args) => {
+      const sent = typeof args === 'function' ? args() : args;
+      await replica(0).leaveWaiting(place);
+      return await run(script, names, sent);
+    };
+    const beat = replica(0).beat();
+    link.run = run;
+    await beat;
+    expect(await waiting()).to.equal(1);
+
+    await replica(0).beat();
+    expect(await waiting()).to.equal(0);
+  });
+
   it('are skipped where they let lie for three seconds what others see idle, until they take it', async () => {
     const [first, second] = [await join(1), await join(0)];
     const ago = (field: ':since' | ':last', ms: number) => redis().client.hincrby(keys.waitingSeen(pool), field, -ms);
