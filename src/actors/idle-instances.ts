@@ -23,6 +23,12 @@ export interface IdleInstancesDeps {
   readonly freed: (poolUid: string) => void;
 }
 
+/** What a look came to: how many it found ready, and the one that was acquired of them, if others did not get them all. */
+export interface Found {
+  readonly ready: number;
+  readonly instance: HeldInstance | undefined;
+}
+
 /** The idle instances of all pools, for claims. One that a claim holds is nobody else's in this process until it is released. */
 export class IdleInstances {
   /** The claims that wait for one. */
@@ -46,20 +52,25 @@ export class IdleInstances {
    * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so many are to be known. Refuses
    * with `unavailable` where the truth is out of reach.
    */
-  async find(poolUid: string, namespace: string, atLeast = 1): Promise<HeldInstance | undefined> {
-    if (!await this.look(poolUid, namespace, atLeast)) throw unavailable('whether an instance is idle can not be told now; try again');
-    return this.acquire(poolUid);
+  async find(poolUid: string, namespace: string, atLeast: number): Promise<Found> {
+    const ready = await this.look(poolUid, namespace, atLeast);
+    if (ready === undefined) throw unavailable('whether an instance is idle can not be told now; try again');
+    return { ready, instance: this.acquire(poolUid) };
   }
 
-  /** Looks uncached: what is idle, and not shown so yet, turns idle here. Never rejects; false where the truth is out of reach. */
-  async look(poolUid: string, namespace: string, atLeast = 1): Promise<boolean> {
+  /**
+   * Looks uncached: what is idle, and not shown so yet, turns idle here. Returns how many were found to be; fewer than `atLeast`: there
+   * were no others. Never rejects; undefined where the truth is out of reach.
+   */
+  async look(poolUid: string, namespace: string, atLeast = 1): Promise<number | undefined> {
     const { driver, log, learn } = this.#deps;
     try {
-      for (const fact of await driver.idle(poolUid, namespace, atLeast)) learn(fact);
-      return true;
+      const ready = await driver.idle(poolUid, namespace, atLeast);
+      for (const fact of ready) learn(fact);
+      return ready.length;
     } catch (error) {
       log.warn({ poolUid, error }, 'idle instances could not be looked for');
-      return false;
+      return undefined;
     }
   }
 

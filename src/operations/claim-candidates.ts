@@ -18,6 +18,7 @@ export interface ClaimCandidatesDeps {
 /** How long a claim may take that does not wait, and that has something to try for. Milliseconds. */
 const DEADLINE_MS = 5_000;
 const UNSETTLED = 'an instance is held by a claim of which it is not known yet whether it was made; try again';
+const CONTESTED = 'other claims take what turns idle sooner than it can be looked for; try again';
 /** How often a claim that does not wait, and that others came before, looks for more idle ones than it knew of. */
 const MOST_SEARCHES = 3;
 
@@ -106,36 +107,46 @@ export class ClaimCandidates {
 
   /**
    * Looks uncached before it says that there is none, and waits for what other claims hold: one that they do not get was idle all
-   * the while. Refuses with `unavailable` where that does not show in time.
+   * the while. A look is over where it has found enough: where others got all that it found, the next one finds more. Refuses with
+   * `unavailable` where that does not show in time.
    */
   async #search(until: number): Promise<HeldInstance | undefined> {
     const { supervisor: { idle }, clock } = this.#deps;
     const { waitMs, pool: { uid, owner: { namespace } } } = this.#of;
     if (this.#passedBy !== undefined && waitMs === 0) return await this.#searchForMore(this.#passedBy, until);
     let heldAtFirst: ReadonlySet<string> | undefined;
-    for (;;) {
+    for (let known = 0;;) {
       const isLast = clock.now() >= until;
-      const instance = idle.acquire(uid) ?? await idle.find(uid, namespace);
+      const instance = idle.acquire(uid);
+      if (instance) return instance;
+      const found = await idle.find(uid, namespace, known + 1);
+      if (found.instance) return found.instance;
       heldAtFirst ??= idle.heldIn(uid);
-      const held = instance ? undefined : await idle.untilReleased(uid, until);
-      if (held === undefined) return instance;
-      if (!isLast) continue;
-      // One of those, though others may have held it in between.
-      for (const id of idle.heldIn(uid)) if (heldAtFirst.has(id)) throw unavailable(UNSETTLED);
-      return undefined;
+      const held = await idle.untilReleased(uid, until);
+      if (held === undefined && found.ready <= known) return undefined;
+      if (isLast) return this.#unlessUnsettled(heldAtFirst, found.ready > known);
+      known = found.ready;
     }
   }
 
+  /** One of those may be idle, though others may have held it in between. */
+  #unlessUnsettled(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
+    if (isContested) throw unavailable(CONTESTED);
+    for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid)) if (heldAtFirst.has(id)) throw unavailable(UNSETTLED);
+  }
+
   /** More may be idle than it knew of when others came before it: what claims held that did not get it, and what the mirror did not show. */
-  async #searchForMore(known: number, until: number): Promise<HeldInstance | undefined> {
+  async #searchForMore(least: number, until: number): Promise<HeldInstance | undefined> {
     const { supervisor: { idle }, clock } = this.#deps;
     const { uid, owner: { namespace } } = this.#of.pool;
+    let known = least;
     for (let search = 0; search < MOST_SEARCHES && clock.now() < until; search++) {
       const held = await idle.untilReleased(uid, until);
-      const instance = await idle.find(uid, namespace, known + 1);
-      if (instance && instance.idle > known) return instance;
+      const { instance, ready } = await idle.find(uid, namespace, known + 1);
+      if (instance && instance.idle > least) return instance;
       instance?.[Symbol.dispose]();
-      if (held === undefined) return undefined;
+      if (held === undefined && ready <= known) return undefined;
+      known = Math.max(known, ready);
     }
     return undefined;
   }

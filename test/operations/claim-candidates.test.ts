@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { IdleInstances } from '../../src/actors/idle-instances.ts';
+import type { Placement } from '../../src/actors/placement.ts';
 import { SandboxIndex } from '../../src/actors/sandbox-index.ts';
 import { Waiters } from '../../src/actors/waiters.ts';
+import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ClaimCandidates } from '../../src/operations/claim-candidates.ts';
 import { WaitingSeats } from '../../src/operations/waiting-seats.ts';
 import { alice } from '../support/a-supervisor.ts';
@@ -10,22 +12,31 @@ import { aCoordination } from '../support/a-coordination.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
+const idleOne = (id: string): Placement =>
+  ({ id, status: 'Idle', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: alice, createdAt: 1, claimedAt: undefined, availableAt: 1 });
+
+const fact = (id: string): InstanceFact => ({ id, record: undefined, vitals: { kind: 'available', startedAt: 1 } });
+
+/** A claim that does not wait, and finds what looks of at least so many say; nothing of it is learned. */
+const aClaim = (looks: (atLeast: number) => readonly InstanceFact[]) => {
+  const clock = new TestClock();
+  const index = new SandboxIndex();
+  const idle = new IdleInstances({
+    driver: { idle: async (_pool, _namespace, atLeast) => looks(atLeast) }, clock, log: quietLog, index, waiters: new Waiters(clock), revisionOf: () => 'r1', ownBuckets: () => undefined,
+    learn: () => undefined, freed: () => undefined,
+  });
+  const candidates = new ClaimCandidates(
+    { supervisor: { idle, pools: { recordOf: () => undefined } }, coordination: aCoordination(clock), clock, seats: new WaitingSeats() },
+    { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
+  );
+  return { candidates, index, idle, clock };
+};
+
 describe('what a claim tries for', () => {
   for (const turnMs of [400, 700, 1_200]) it(`is not said to be none while other claims hold, each for ${turnMs} ms, what was idle when it asked`, async () => {
-    const clock = new TestClock();
-    const index = new SandboxIndex();
-    const waiters = new Waiters(clock);
-    const idle = new IdleInstances({
-      driver: { idle: async () => [] }, clock, log: quietLog, index, waiters, revisionOf: () => 'r1', ownBuckets: () => undefined, learn: () => undefined, freed: () => undefined,
-    });
-    for (const id of ['a', 'b', 'c']) {
-      index.place({ id, status: 'Idle', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: alice, createdAt: 1, claimedAt: undefined, availableAt: 1 });
-    }
+    const { candidates, index, idle, clock } = aClaim(() => []);
+    for (const id of ['a', 'b', 'c']) index.place(idleOne(id));
     const held = [idle.acquire('p'), idle.acquire('p'), idle.acquire('p')];
-    const candidates = new ClaimCandidates(
-      { supervisor: { idle, pools: { recordOf: () => undefined } }, coordination: aCoordination(clock), clock, seats: new WaitingSeats() },
-      { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
-    );
     let outcome: unknown;
     void candidates.next().then((none) => { outcome = { none }; }, (error: unknown) => { outcome = error; });
     await eventually(() => {
@@ -37,5 +48,25 @@ describe('what a claim tries for', () => {
     }, 'it is answered');
 
     expect(outcome).to.have.property('code', 'UNAVAILABLE');
+  });
+
+  it('is looked for once more where others got what was found idle, for it may hide what is known less of', async () => {
+    const asked: number[] = [];
+    const { candidates, index } = aClaim((atLeast) => {
+      asked.push(atLeast);
+      if (atLeast === 1) return [fact('a')]; // another claim gets it at that moment
+      index.place(idleOne('b')); // its Pod was not yet known to be ready
+      return [fact('b')];
+    });
+    const candidate = await candidates.next();
+
+    expect(asked).to.deep.equal([1, 2]);
+    expect(candidate?.instance.id).to.equal('b');
+    candidate?.instance[Symbol.dispose]();
+  });
+
+  it('is said to be none once a look found no more than others got', async () => {
+    const { candidates } = aClaim((atLeast) => (atLeast <= 3 ? [fact('a'), fact('b'), fact('c')].slice(0, atLeast) : [fact('a'), fact('b'), fact('c')]));
+    expect(await candidates.next()).to.equal(undefined);
   });
 });
