@@ -118,6 +118,11 @@ describe('the verdict on a run', () => {
       expect(promisesBroken(new MadeUpRun().pool('p').born('a').at(50).call(claim, EXHAUSTED))).to.deep.equal([]);
       expect(promisesBroken(new MadeUpRun().pool('p').idle('a').node('node-0', false).at(50).call(claim, EXHAUSTED))).to.deep.equal([]);
     });
+    it('lets nodes be silent for a while after they were started anew with the store, and no longer', () => {
+      const run = (later: number): MadeUpRun => new MadeUpRun().pool('p').idle('a').disturbed({ kind: 'etcd restored' }).at(50 + later).call(claim, EXHAUSTED).at(60 + later);
+      expect(promisesBroken(run(1_000))).to.deep.equal([]);
+      expect(promisesBroken(run(9_000))).to.deep.equal(['no false refusal']);
+    });
     it('says nothing where it is not known when the instance was taken', () => {
       const { sightings, ...rest } = new MadeUpRun().pool('p').idle('a').at(50).call(claim, EXHAUSTED).at(100).claimed('a').evidence();
       expect(violationsOf({ ...rest, sightings: sightings.filter(({ asked }) => asked < 20 || asked > 101) })).to.deep.equal([]);

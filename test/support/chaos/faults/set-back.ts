@@ -8,9 +8,11 @@ export interface SetBackStore {
   restore(): Promise<void>;
 }
 
+export const ETCD_RESTORED = 'etcd restored';
+
 /** etcd is restored from an older copy of itself while the replicas run on. */
 export class SetBack implements Fault {
-  readonly kind = 'etcd restored';
+  readonly kind = ETCD_RESTORED;
   readonly victim = 'etcd';
   readonly also = ['API server'];
   readonly isAlone = true;

@@ -1,3 +1,5 @@
+import { SILENT_MS } from '../../../../src/k8s/silent-nodes.ts';
+import { ETCD_RESTORED } from '../faults/set-back.ts';
 import { describeLife, said, type Case } from '../case.ts';
 import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
@@ -22,7 +24,7 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
   }
   return seen.calls.flatMap((call) => {
     const { asked, answer, user, invoked, completed } = call;
-    if (asked.what !== 'claim' || answer?.errorCode !== 'POOL_EXHAUSTED') return [];
+    if (asked.what !== 'claim' || answer?.errorCode !== 'POOL_EXHAUSTED' || mayBeSilent(seen, call)) return [];
     const uids = (pools.get(`${user.split('/')[0]}/${asked.pool}`)?.states ?? []).flatMap(({ state }) => state?.poolUid ?? []);
     const idles = [...new Set(uids)].flatMap((uid) => byPool.get(uid) ?? []).filter(({ since, until }) => since <= invoked && until >= completed);
     const gotten = gottenDuring(seen, call);
@@ -30,6 +32,10 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
     return idle ? [`${said(call)}, while ${idle.life.id} was idle: ${describeLife(seen, idle.life)}`] : [];
   });
 };
+
+/** With the store what runs the nodes was started anew, and did not answer: for a while nothing that is idle there is handed out. */
+const mayBeSilent = ({ disturbances }: Case, { invoked }: Call): boolean =>
+  disturbances.some(({ kind, from, to }) => kind === ETCD_RESTORED && from <= invoked && invoked <= to + SILENT_MS);
 
 /** What other claims got that were under way at the same time: they held it before they had it. */
 const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> => new Set(everyCall.flatMap((other) =>
