@@ -36,7 +36,7 @@ export default class TestReporter extends mocha.reporters.Spec {
     runner.on(EVENT_RUN_END, () => {
       const file: unknown = options.reporterOptions?.result;
       if (typeof file !== 'string') return;
-      const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLineOf(test.err)}`);
+      const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLinesOf(test.err)}`);
       const result: SuiteResult = { passed: this.stats.passes, failed: [...failed, ...causeless], skipped };
       writeFileSync(file, JSON.stringify(result));
       setTimeout(() => { writeFileSync(file, JSON.stringify({ ...result, open: openNow() } satisfies SuiteResult)); }, LOOK_AFTER_MS).unref();
@@ -44,8 +44,8 @@ export default class TestReporter extends mocha.reporters.Spec {
   }
 }
 
-/** Enough to know the cause where the last lines of a run are all that there is. */
-const firstLineOf = (error: Error | undefined): string => (error?.message.split('\n', 1)[0] ?? 'no error').slice(0, 600);
+/** Enough to know the cause, or to repeat it, where the last lines of a run are all that there is: of a property's failure the seed stands in the second. */
+const firstLinesOf = (error: Error | undefined): string => (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);
 
 /** Undocumented, and nothing else tells which they are. */
 const openNow = (): readonly string[] => {

@@ -30,13 +30,13 @@ describe('the test runner', function () {
     const { code, output, lastLine } = await run(`
       import { skipBecause } from '${SKIP_BECAUSE}';
       it('a', () => {}); it('b', () => {});
-      it('c', () => { throw new Error('no'); });
+      it('c', () => { throw new Error('Property failed\\n{ seed: 7 }\\nlong'); });
       it('d', function () { skipBecause(this, 'there is no moon'); });`);
 
     expect(lastLine).to.equal('2 passed, 1 failed, 1 skipped');
     expect(code).to.equal(10);
     expect(output).to.include('skipped: d: there is no moon');
-    expect(output).to.include('FAILED: c');
+    expect(output).to.include('FAILED: c: Property failed { seed: 7 }\n');
   });
 
   it('ends with 0 when all passed', async () => {
