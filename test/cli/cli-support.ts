@@ -175,8 +175,12 @@ const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecO
   return outcome({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), exitCode: code ?? 124, timedOut: code === null });
 };
 
+/** Waits to be ended once it has told its exit code, for node-pty may lose what it has not read at an end. */
+const SHELL = String.raw`/bin/bash --norc --noprofile; code=$?; printf '\035%s\035' "$code"; read -r _`;
+const EXIT_MARK = 0x1d;
+
 const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): OpenTerminal => {
-  const pty = spawnPty('/bin/bash', ['--norc', '--noprofile'], {
+  const pty = spawnPty('/bin/sh', ['-c', SHELL], {
     cols: request.cols, rows: request.rows, encoding: null, env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', PS1: 'INSIDE$ ', HISTFILE: '' },
   });
   let endSandbox = (): void => {};
@@ -186,28 +190,32 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
   const stream = new Duplex({
     read: () => pty.resume(),
     write: (chunk: Buffer, _encoding, done) => {
-      pty.write(chunk);
+      if (!isOver) pty.write(chunk);
       done();
     },
   });
-  pty.onData((chunk: unknown) => {
-    served.taken += Buffer.isBuffer(chunk) ? chunk.length : 0;
-    if (!stream.push(chunk)) pty.pause();
-  });
-  // node-pty may tell the exit before it has read the last output, so the end is when no more has come for a while.
+  let isOver = false;
   const exit = new Promise<number>((resolve) => {
-    pty.onExit(({ exitCode, signal }) => {
-      let before = -1;
-      const look = setInterval(() => {
-        if (served.taken !== before) {
-          before = served.taken;
-          return;
-        }
-        clearInterval(look);
-        stream.push(null);
-        resolve(signal ? 128 + signal : exitCode);
-      }, 50);
+    let marked = Buffer.alloc(0);
+    const end = (code: number): void => {
+      if (isOver) return;
+      isOver = true;
+      stream.push(null);
+      resolve(code);
+    };
+    pty.onData((chunk: unknown) => {
+      if (!Buffer.isBuffer(chunk)) return;
+      served.taken += chunk.length;
+      const at = marked.length > 0 ? 0 : chunk.indexOf(EXIT_MARK);
+      const output = at === -1 ? chunk : chunk.subarray(0, at);
+      if (output.length > 0 && !stream.push(output) && at === -1) pty.pause();
+      if (at === -1) return;
+      marked = Buffer.concat([marked, chunk.subarray(at)]);
+      if (marked.indexOf(EXIT_MARK, 1) === -1) return;
+      end(Number.parseInt(marked.toString('latin1', 1), 10));
+      kill(pty);
     });
+    pty.onExit(({ exitCode, signal }) => { end(signal ? 128 + signal : exitCode); });
   });
   return {
     terminal: { stream, exit, resize: (cols, rows) => pty.resize(cols, rows), signal: (name) => pty.kill(`SIG${name}`), close: () => kill(pty) },
