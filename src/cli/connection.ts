@@ -6,6 +6,7 @@ import { plainDataDir, variable } from '../config/environment.ts';
 import { readDaemonNote } from '../daemon-note.ts';
 import type { CliContext } from './context.ts';
 import { CliFailure, START_HINT } from './failure.ts';
+import { given } from './given.ts';
 
 /** The options by which a command finds the daemon; their values as commander gives them. */
 export interface ConnectionOptions {
@@ -13,6 +14,7 @@ export interface ConnectionOptions {
   readonly keyFile?: string;
   readonly dataDir?: string;
   readonly admin?: boolean;
+  readonly namespace?: string;
 }
 
 export const addConnectionOptions = (command: Command): Command =>
@@ -22,11 +24,17 @@ export const addConnectionOptions = (command: Command): Command =>
     .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]')
     .option('--admin', 'with the admin key of the local daemon');
 
+/** Those, and where the pool or env that the command names is. */
+export const addNamespacedOptions = (command: Command): Command =>
+  addConnectionOptions(command).option('--namespace <namespace>', 'of the pool or env, where it is not the key’s own, for an admin');
+
 /** A client of the daemon that the options, the environment or the data folder name. Close it when done. */
 export const connect = async (options: ConnectionOptions, { env, stderr }: CliContext): Promise<SandpoolClient> => {
   const named = options.server ?? variable(env, 'SANDPOOL_SERVER');
   const server = named === undefined ? await localServer(options, env) : parseServer(named);
-  return new SandpoolClient({ server, apiKey: await findKey(options, env, server), onWarning: (text) => void stderr.write(`sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`) });
+  return new SandpoolClient({
+    server, ...given({ namespace: options.namespace }), apiKey: await findKey(options, env, server), onWarning: (text) => void stderr.write(`sandpool: ${text}${text.startsWith('unknown ') ? '; it was not heeded' : ''}\n`),
+  });
 };
 
 /** The data folder that a command is about. A file of settings is read only where it may name the folder. */

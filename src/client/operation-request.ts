@@ -27,11 +27,13 @@ export interface OperationRequest {
   readonly body: unknown;
 }
 
-/** The request that calls the operation. */
-export const operationRequest = (id: OperationId, { params = {}, query = {}, body }: CallParts): OperationRequest => {
+const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
+
+/** The request that calls the operation. `namespace`: of the pool or env that it names. */
+export const operationRequest = (id: OperationId, { params = {}, query = {}, body }: CallParts, namespace?: string): OperationRequest => {
   const { method, path } = OPERATIONS[id];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
-  return { method, path: `${filled}${queryText(query)}`, body };
+  return { method, path: `${filled}${queryText(NAMES_POOL_OR_ENV.test(path) ? { ...query, namespace } : query)}`, body };
 };
 
 const queryText = (query: object): string => {

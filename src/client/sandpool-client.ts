@@ -18,6 +18,8 @@ export interface SandpoolClientOptions {
   readonly apiKey: string;
   /** Of a sandbox whose id names no cluster; `local` unless told. */
   readonly clusterId?: string;
+  /** Of the pools and envs that calls name, where it is not the key's own; for a key with the admin role. */
+  readonly namespace?: string;
   /** Milliseconds that a call may take; 30 s unless told. A command gets its own time on top. */
   readonly deadlineMs?: number;
   /** Told of what an answer warns of, such as a field that was not known. */
@@ -40,6 +42,7 @@ export class SandpoolClient {
   readonly #server: URL;
   readonly #exchanges: HttpExchanges;
   readonly #clusterId: string;
+  readonly #namespace: string | undefined;
   readonly #deadlineMs: number;
   readonly debug = new DebugCalls((id, input, options) => this.#call(id, input, options), (id, input, options) => this.#opened(id, input, options));
   readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
@@ -48,6 +51,7 @@ export class SandpoolClient {
     this.#server = new URL(options.server);
     this.#exchanges = new HttpExchanges(this.#server, options.apiKey, options.onWarning);
     this.#clusterId = options.clusterId ?? 'local';
+    this.#namespace = options.namespace;
     this.#deadlineMs = options.deadlineMs ?? DEADLINE_MS;
   }
 
@@ -286,6 +290,6 @@ export class SandpoolClient {
   async #call<K extends OperationId>(
     id: K, input: OperationInput<K>, { deadlineMs = this.#deadlineMs, signal }: CallOptions & { readonly deadlineMs?: number } = {},
   ): Promise<OperationAnswer<K>> {
-    return (await this.#exchanges.call({ ...operationRequest(id, input), deadlineMs, signal })) as OperationAnswer<K>;
+    return (await this.#exchanges.call({ ...operationRequest(id, input, this.#namespace), deadlineMs, signal })) as OperationAnswer<K>;
   }
 }

@@ -10,6 +10,7 @@ import type { RequestState } from './context.ts';
 import { CostlyTurns } from './costly-turns.ts';
 import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from './idempotency.ts';
+import { inNamespace } from './in-namespace.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
@@ -61,9 +62,7 @@ export const routesOf = (operations: Operations, previews = new PoolPreviews()):
   ...execRoutes(operations),
   ...logRoutes(operations),
   ...eventRoutes(operations),
-  ...poolRoutes(operations, previews),
-  ...envRoutes(operations),
-  ...envMemberRoutes(operations),
+  ...[...poolRoutes(operations, previews), ...envRoutes(operations), ...envMemberRoutes(operations)].map(inNamespace),
   ...templateRoutes(operations),
   ...apiKeyRoutes(operations),
   ...quotaRoutes(operations),

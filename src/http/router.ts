@@ -172,9 +172,15 @@ const givePlainly = (context: Context, { bytes, mediaType }: PlainText, room: ()
 
 type Request = Parameters<Route['handle']>[0];
 
+/** Of the parameters of a query only this one says what a path names. */
+const elsewhere = (query: unknown): string => {
+  const { namespace } = (query ?? {}) as { readonly namespace?: string };
+  return namespace === undefined ? '' : `?namespace=${namespace}`;
+};
+
 const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer }): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes } = from;
-  const mark = markOf(caller, { method: row.method, path: withoutBase(context.path), key, body: bytes });
+  const mark = markOf(caller, { method: row.method, path: withoutBase(context.path) + elsewhere(request.query), key, body: bytes });
   const { earlier } = row;
   const credential = String(context.req.headers['service-api-key']);
   return answerOnce(deps, {

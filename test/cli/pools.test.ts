@@ -30,6 +30,14 @@ describe('sandpool pools', () => {
   };
   const recordOf = (name: string): PoolRecord | undefined => daemon.operations.pools.get(`team-default/${name}`);
 
+  it('get and delete reach the pools of others by --namespace, for an admin', async () => {
+    const namespace = 'team-default';
+    expect(await sandpool('pools', 'get', 'default', '--admin')).to.deep.include({ code: 1 });
+    expect((await sandpool('pools', 'get', 'default', '--admin', '--namespace', namespace)).stdout).to.include(namespace);
+    expect((await sandpool('pools', 'get', 'default', '--namespace', namespace)).stderr).to.include('namespace needs a key with the admin role');
+    expect(await sandpool('pools', 'delete', 'default', '--admin', '--namespace', namespace)).to.deep.include({ code: 0 });
+  });
+
   describe('create and update', () => {
     it('take a file of YAML, and of JSON', async () => {
       const yaml = await sandpool('pools', 'create', '-f', aFile('name: big\ntemplateName: default\nreplicas: 3\noverrides:\n  defaultIdleTimeout: 5m\n'));

@@ -56,6 +56,28 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect((await at(0, key).get('/sandboxes')).json).to.deep.equal({ error: 'invalid API key', errorCode: 'INVALID_API_KEY' });
     });
 
+    it('of admins reach what lists show them of others by `?namespace=`, and those of tenants do not', async () => {
+      const [{ user, key }, stranger] = [await aUser(), await aUser('others')];
+      const namespace = await service().namespaceOf('keys');
+      await aPool(key, 1, user);
+      await untilAnswered(201, () => at(0, key).post('/envs', { name: `${user}-env`, templateRef: { name: service().templateName } }));
+      const there = `?namespace=${namespace}`;
+
+      const listed = (await admin().get('/sandboxpools?all&limit=200')).json.items?.find((item) => item['name'] === user);
+      expect(listed?.['namespace']).to.equal(namespace);
+      for (const path of [`/sandboxpools/${user}`, `/envs/${user}-env`, `/envs/${user}-env/sandboxpools`, `/envs/${user}-env/autoscaling/groups`]) {
+        expect((await admin(1).get(path + there)).status, path).to.equal(200);
+        expect((await admin(1).get(path)).status, path).to.equal(404);
+        const { status, json } = await at(2, stranger.key).get(path + there);
+        expect([status, json.errorCode, json.detail], path).to.deep.equal([403, 'ADMIN_REQUIRED', { field: 'namespace' }]);
+      }
+      expect((await admin(1).put(`/sandboxpools/${user}${there}`, { replicas: 2 })).json.template).to.deep.include({ spec: { replicas: 2 }, user });
+      expect((await admin(2).get(`/sandboxpools/${user}?namespace=no-such`)).json.errorCode).to.equal('POOL_NOT_FOUND');
+      expect((await admin(2).delete(`/envs/${user}-env${there}`)).status).to.equal(200);
+      expect((await admin(1).delete(`/sandboxpools/${user}${there}`)).json).to.include({ name: user, namespace });
+      await eventually(async () => (await at(0, key).get(`/sandboxpools/${user}`)).status === 404, 'it is gone', 20_000);
+    });
+
     it('are found under their name by who did not make them, in both spellings', async () => {
       const [one, two] = [await aUser(), await aUser()];
       const encoded = one.fullName.replace('/', '%2F');

@@ -152,6 +152,18 @@ describe('pools over HTTP', () => {
       expect((await server.tenant.get('/sandboxpools?limit=1001')).status).to.equal(400);
     });
 
+    it('are of the namespace that an admin names, also where a request is repeated under its key', async () => {
+      await create();
+      await server.stranger.post('/sandboxpools', { name: 'shells', templateName: 'default' });
+      const sync = async (namespace: string) => {
+        const { status, json, headers } = await server.admin.post(`/sandboxpools/shells/sync-template?namespace=${namespace}`, undefined, { headers: { 'Idempotency-Key': 'once' } });
+        return [status, json.template?.namespace, headers['idempotent-replayed']];
+      };
+      expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', undefined]);
+      expect(await sync('team-red')).to.deep.equal([200, 'team-red', undefined]);
+      expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', 'true']);
+    });
+
     it('show others nothing, and admins all with all', async () => {
       await create();
       for (const client of [server.colleague, server.stranger]) {

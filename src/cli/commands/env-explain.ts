@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { ServiceAction } from '../action.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addNamespacedOptions } from '../connection.ts';
 import { type EnvStory, explainEnv } from '../env-words.ts';
 import { leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
 
 /** `envs explain`. */
 export const explainLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'explain <env>',
     summary: 'Says in words why an env is the size it is: what its groups decided and why, what limits them, and what they wait for.',
     examples: ['sandpool envs explain default'],

@@ -4,7 +4,7 @@ import { SCALE_UP_MODES } from '../../model/autoscaling-group.ts';
 import { parseDuration } from '../../model/durations.ts';
 import type { ServiceAction } from '../action.ts';
 import { replicaCount } from '../arguments.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addNamespacedOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
 import { agreedName, type FileDocument, readDocument, within } from '../document.ts';
 import { nothingToDo } from '../env-options.ts';
@@ -35,21 +35,21 @@ interface SetOptions extends OutputOptions {
 }
 
 const listLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({ usage: 'list <env>', summary: 'Lists the autoscaling groups of an env.', examples: ['sandpool envs groups list default', 'sandpool envs groups list default -o wide'] })))
+  addOutputOption(addNamespacedOptions(leaf({ usage: 'list <env>', summary: 'Lists the autoscaling groups of an env.', examples: ['sandpool envs groups list default', 'sandpool envs groups list default -o wide'] })))
     .action(action(async (api, context, [env], options: OutputOptions) => {
       const list = await api.envs.groups(env as string);
       await show(context, options, { value: list, text: (wide) => groupTable(list.items, wide) });
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({ usage: 'get <env> <group>', summary: 'Shows one autoscaling group.', examples: ['sandpool envs groups get default default'] })))
+  addOutputOption(addNamespacedOptions(leaf({ usage: 'get <env> <group>', summary: 'Shows one autoscaling group.', examples: ['sandpool envs groups get default default'] })))
     .action(action(async (api, context, [env, name], options: OutputOptions) => {
       const { group: shown } = await api.envs.group(env as string, name as string);
       await show(context, options, { value: shown, text: () => groupFields(shown) });
     }));
 
 const setLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'set <env> [group]',
     summary: 'Changes how a group grows and shrinks; what is not named stays. Bounds are kept at once.',
     examples: ['sandpool envs groups set default default --max 128', 'sandpool envs groups set default default --mode Aggressive --cooldown 10s', 'sandpool envs groups set default default --enabled off'],
@@ -75,7 +75,7 @@ const setLeaf = (action: ServiceAction): Command =>
     }));
 
 const deleteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'delete <env> <group>',
     summary: 'Deletes a group. Its members keep their size, which is then yours to set.',
     examples: ['sandpool envs groups delete default default'],
@@ -86,7 +86,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     }));
 
 const decisionsLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'decisions <env> <group>',
     summary: 'Lists what a group decided lately, the newest first: what it saw, did, why, and why not more.',
     examples: ['sandpool envs groups decisions default default', 'sandpool envs groups decisions default default -o wide'],

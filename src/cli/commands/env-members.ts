@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { AddMemberRequest, MemberChange } from '../../client/wire.ts';
 import type { ServiceAction } from '../action.ts';
 import { replicaCount, wholeNumber } from '../arguments.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addNamespacedOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
 import { agreedName, type FileDocument, isObject, readDocument, within } from '../document.ts';
 import { nothingToDo } from '../env-options.ts';
@@ -28,14 +28,14 @@ interface MemberOptions extends SizedOptions {
 const MAX_PRIORITY = 1_000;
 
 const listLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({ usage: 'list <env>', summary: 'Lists the pools of an env’s members.', examples: ['sandpool envs members list default'] })))
+  addOutputOption(addNamespacedOptions(leaf({ usage: 'list <env>', summary: 'Lists the pools of an env’s members.', examples: ['sandpool envs members list default'] })))
     .action(action(async (api, context, [env], options: OutputOptions) => {
       const list = await api.envs.members(env as string);
       await show(context, options, { value: list, text: (wide) => poolTable(list.items, wide) });
     }));
 
 const addLeaf = (action: ServiceAction): Command =>
-  addMemberOptions(addOutputOption(addConnectionOptions(leaf({
+  addMemberOptions(addOutputOption(addNamespacedOptions(leaf({
     usage: 'add <env>',
     summary: 'Adds a member: a pool, with an autoscaling group of its own unless one is named.',
     examples: ['sandpool envs members add web --name small --instance-type small --replicas 4 --max-replicas 64', 'sandpool envs members add web --name big --cpu 4 --memory 8Gi --group small --priority -1 --max-replicas 8', 'sandpool envs members add web -f member.yaml'],
@@ -49,7 +49,7 @@ const addLeaf = (action: ServiceAction): Command =>
     }));
 
 const updateLeaf = (action: ServiceAction): Command =>
-  addMemberOptions(addOutputOption(addConnectionOptions(leaf({
+  addMemberOptions(addOutputOption(addNamespacedOptions(leaf({
     usage: 'update <env> [member]',
     summary: 'Changes a member; what is not named stays. Its pool follows by itself. How it grows and shrinks is its group’s: envs groups set.',
     examples: ['sandpool envs members update web small --max-replicas 128', 'sandpool envs members update web small --group shared --priority 5', 'sandpool envs members update web -f member.yaml'],
@@ -65,7 +65,7 @@ const updateLeaf = (action: ServiceAction): Command =>
     }));
 
 const removeLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'remove <env> <member>',
     summary: 'Removes a member with its pool, and its group where nobody else is in it. Running sandboxes live on, unless --force.',
     examples: ['sandpool envs members remove web small', 'sandpool envs members remove web small --force'],

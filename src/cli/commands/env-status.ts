@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Env } from '../../client/wire.ts';
 import type { ServiceAction } from '../action.ts';
 import { durationText } from '../arguments.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addNamespacedOptions } from '../connection.ts';
 import { conditionWords, membersOf, memberTable } from '../env-rows.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
@@ -16,7 +16,7 @@ interface StatusOptions extends WatchOptions {
 
 /** `envs status`. */
 export const statusLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'status <env>',
     summary: 'Shows how an env’s members stand. Ends with 1 where something keeps them from being as they should, and says what.',
     examples: ['sandpool envs status default', 'sandpool envs status default --watch --timeout 10m'],

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { CreateEnvRequest, EnvChange, EnvEnvelope, EnvReplacement, NarrowEnv } from '../../client/wire.ts';
 import type { ServiceAction } from '../action.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../connection.ts';
 import { counted } from '../counted.ts';
 import { agreedName, type FileDocument, isObject } from '../document.ts';
 import { addEnvOptions, envFieldsOf, type EnvOptions, nothingToDo, OVERRIDES } from '../env-options.ts';
@@ -36,7 +36,7 @@ const listLeaf = (action: ServiceAction): Command =>
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'get <env>',
     summary: 'Shows one env.',
     examples: ['sandpool envs get default', 'sandpool envs get default --editable -o yaml > env.yaml'],
@@ -64,7 +64,7 @@ const createLeaf = (action: ServiceAction): Command =>
     }));
 
 const updateLeaf = (action: ServiceAction): Command =>
-  addEnvOptions(addOutputOption(addConnectionOptions(leaf({
+  addEnvOptions(addOutputOption(addNamespacedOptions(leaf({
     usage: 'update [env]',
     summary: 'Changes an env; what is not named stays, and null in a file takes away. Its members’ pools follow by themselves, and running sandboxes are never touched.',
     examples: ['sandpool envs update web --image python:3.13', 'sandpool envs update web --unset image', 'sandpool envs update web --template-version 4', 'sandpool envs update -f env.yaml'],
@@ -96,7 +96,7 @@ const checkUnset = (names: readonly string[]): void => {
 };
 
 const deleteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'delete <env>',
     summary: 'Deletes an env with its members and their pools. Refused while any of their sandboxes runs, unless --force.',
     examples: ['sandpool envs delete web', 'sandpool envs delete web --force'],
@@ -108,7 +108,7 @@ const deleteLeaf = (action: ServiceAction): Command =>
     }));
 
 const syncLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'sync <env>',
     summary: 'Makes the pools of all members anew of the template as it is now and the env’s overrides. Needed with --auto-update off, and after some of it failed.',
     examples: ['sandpool envs sync web'],

@@ -5,7 +5,7 @@ import type { Pool } from '../../client/wire.ts';
 import { DEFAULT_UPDATE_STRATEGY } from '../../model/pool.ts';
 import type { ServiceAction } from '../action.ts';
 import { durationText } from '../arguments.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addNamespacedOptions } from '../connection.ts';
 import { CliFailure } from '../failure.ts';
 import { group, leaf } from '../leaf.ts';
 import { templateOf } from '../rows.ts';
@@ -21,7 +21,7 @@ interface StatusOptions extends WatchOptions {
 }
 
 const statusLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'status <pool>',
     summary: 'Shows how far the rollout of a pool is. Ends with 1 where it has stopped, and says why.',
     examples: ['sandpool pools rollout status default', 'sandpool pools rollout status default --watch --timeout 10m'],

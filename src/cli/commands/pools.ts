@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CreatePoolRequest, PoolChange } from '../../client/wire.ts';
-import { addConnectionOptions } from '../connection.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../connection.ts';
 import { agreedName, type FileDocument, isObject } from '../document.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
@@ -30,7 +30,7 @@ const listLeaf = (action: ServiceAction): Command =>
     }));
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({ usage: 'get <pool>', summary: 'Shows one pool.', examples: ['sandpool pools get default'] })))
+  addOutputOption(addNamespacedOptions(leaf({ usage: 'get <pool>', summary: 'Shows one pool.', examples: ['sandpool pools get default'] })))
     .action(action(async (api, context, [name], options: OutputOptions) => {
       const pool = await api.getPool(name as string);
       await show(context, options, { value: pool, text: () => poolFields(pool) });
@@ -55,7 +55,7 @@ const createLeaf = (action: ServiceAction): Command =>
 const hasImage = ({ overrides }: FileDocument): boolean => isObject(overrides) && overrides['image'] !== undefined;
 
 const updateLeaf = (action: ServiceAction): Command =>
-  addPoolOptions(addOutputOption(addConnectionOptions(leaf({
+  addPoolOptions(addOutputOption(addNamespacedOptions(leaf({
     usage: 'update [pool]',
     summary: 'Changes a pool; what is not named stays. Running sandboxes are never touched; idle ones are replaced where what they are made from changes.',
     examples: ['sandpool pools update big --replicas 8', 'sandpool pools update big --memory 512Mi', 'sandpool pools update -f pool.yaml'],
@@ -69,7 +69,7 @@ const updateLeaf = (action: ServiceAction): Command =>
     }));
 
 const syncTemplateLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'sync-template <pool>',
     summary: 'Takes over what a pool’s template and its owner’s wishes are now. Only needed with --auto-update off.',
     examples: ['sandpool pools sync-template big --preview', 'sandpool pools sync-template big'],
@@ -85,7 +85,7 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
     }));
 
 const deleteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
+  addOutputOption(addNamespacedOptions(leaf({
     usage: 'delete <pool>',
     summary: 'Deletes a pool with its idle instances. Running sandboxes live on, unless --force.',
     examples: ['sandpool pools delete big', 'sandpool pools delete big --force'],

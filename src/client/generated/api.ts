@@ -231,6 +231,12 @@ export interface Operations {
        */
       name: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: PoolEnvelope;
   };
   /**
@@ -242,6 +248,12 @@ export interface Operations {
        * A pool of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body?: UpdatePoolBody;
     answer: PoolEnvelope;
@@ -261,6 +273,10 @@ export interface Operations {
        * End its running sandboxes too. `?force` alone is true.
        */
       force?: boolean;
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: PoolDeletion;
   };
@@ -274,6 +290,12 @@ export interface Operations {
        */
       name: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: PoolEnvelope;
   };
   /**
@@ -285,6 +307,12 @@ export interface Operations {
        * A pool of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: PoolSyncPreview;
   };
@@ -325,6 +353,12 @@ export interface Operations {
        */
       name: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: EnvEnvelope;
   };
   /**
@@ -336,6 +370,12 @@ export interface Operations {
        * An env of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body: ReplaceEnvBody;
     answer: EnvEnvelope;
@@ -349,6 +389,12 @@ export interface Operations {
        * An env of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body?: PatchEnvBody;
     answer: EnvEnvelope;
@@ -368,6 +414,10 @@ export interface Operations {
        * End its running sandboxes too. `?force` alone is true.
        */
       force?: boolean;
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: EnvDeletion;
   };
@@ -381,6 +431,12 @@ export interface Operations {
        */
       name: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: NarrowEnvEnvelope;
   };
   /**
@@ -392,6 +448,12 @@ export interface Operations {
        * An env of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body?: AddMemberBody;
     answer: MemberEnvelope;
@@ -405,6 +467,12 @@ export interface Operations {
        * An env of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: MemberList;
   };
@@ -421,6 +489,12 @@ export interface Operations {
        * A member of it, by its pool's name.
        */
       pool: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body?: UpdateMemberBody;
     answer: MemberEnvelope;
@@ -444,6 +518,10 @@ export interface Operations {
        * End its running sandboxes too. `?force` alone is true.
        */
       force?: boolean;
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: EnvDeletion;
   };
@@ -456,6 +534,12 @@ export interface Operations {
        * An env of the caller's.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: AutoscalingGroupList;
   };
@@ -473,6 +557,12 @@ export interface Operations {
        */
       groupName: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: AutoscalingGroupEnvelope;
   };
   /**
@@ -488,6 +578,12 @@ export interface Operations {
        * An autoscaling group of it.
        */
       groupName: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     body?: UpdateGroupBody;
     answer: AutoscalingGroupEnvelope;
@@ -506,6 +602,12 @@ export interface Operations {
        */
       groupName: string;
     };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
+    };
     answer: AutoscalingGroupDeletion;
   };
   /**
@@ -521,6 +623,12 @@ export interface Operations {
        * An autoscaling group of it.
        */
       groupName: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: ScalingDecisionList;
   };

@@ -12,7 +12,7 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
 };
 
 const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';
-const ADMINS_ALONE = 'Admins alone.';
+export const ADMINS_ALONE = 'Admins alone.';
 const idleTimeout = z.union([duration, z.literal(0), z.null()], { error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never' });
 
 /** `poolName` is required, which the operation's row says in words of its own. */
