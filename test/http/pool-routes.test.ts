@@ -157,7 +157,7 @@ describe('pools over HTTP', () => {
       await server.stranger.post('/sandboxpools', { name: 'shells', templateName: 'default' });
       const sync = async (namespace: string) => {
         const { status, json, headers } = await server.admin.post(`/sandboxpools/shells/sync-template?namespace=${namespace}`, undefined, { headers: { 'Idempotency-Key': 'once' } });
-        return [status, json.template?.namespace, headers['idempotent-replayed']];
+        return [status, json.template?.namespace, headers['idempotency-replayed']];
       };
       expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', undefined]);
       expect(await sync('team-red')).to.deep.equal([200, 'team-red', undefined]);
