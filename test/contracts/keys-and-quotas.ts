@@ -160,10 +160,10 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       const { json: { items = [] } } = await untilAnswered(200, () => client.get(path));
       return Object.fromEntries(items.map(({ resource, limit, used, remaining }) => [String(resource), [limit, used, remaining]]));
     };
-    const setTo = async (user: string, limits: object): Promise<void> => {
-      await untilAnswered(200, () => admin().put(`/admin/quotas/keys/${user}`, limits));
+    const setTo = async (user: string, limits: object, team = 'keys'): Promise<void> => {
+      await untilAnswered(200, () => admin().put(`/admin/quotas/${team}/${user}`, limits));
       // Each has seen it by then, and goes by it.
-      await everywhere((daemon) => shown(admin(daemon), `/admin/quotas/keys/${user}`));
+      await everywhere((daemon) => shown(admin(daemon), `/admin/quotas/${team}/${user}`));
     };
 
     it('of 64 claims at once over all daemons at a limit of 3 grant exactly 3', async () => {
@@ -199,6 +199,25 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
       await setTo(user, { cpu: 'none', memory: 'none' });
       expect(await shown(at(1, key))).to.have.all.keys('sandboxes', 'pools', 'replicas');
+    });
+
+    it('are each user\'s own where a team claims from the pool of one of them, on every daemon', async () => {
+      const [teacher, ann, bob, stranger] = [await aUser('class'), await aUser('class'), await aUser('class'), await aUser('others')];
+      const poolName = teacher.user;
+      await untilAnswered(201, () => at(0, teacher.key).post('/sandboxpools', { name: poolName, templateName: service().templateName, replicas: 3, access: 'team' }));
+      await eventually(async () => statusOf(await at(1, ann.key).get(`/sandboxpools/${poolName}`))['idleReplicas'] === 3, 'it is filled', 40_000);
+
+      const ids = [await claimed(1, ann.key, poolName), await claimed(2, bob.key, poolName)];
+      expect(new Set(ids).size).to.equal(2);
+      expect((await at(2, ann.key).get(`/sandboxes/${ids[0]}`)).json.sandbox).to.include({ status: 'Running', user: ann.user });
+      expect((await at(1, bob.key).get(`/sandboxes/${ids[0]}`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+      await eventually(async () => String((await shown(at(2, ann.key)))['sandboxes']?.[1]) === '1', 'it is counted');
+      expect((await shown(at(2, teacher.key)))['sandboxes']?.[1]).to.equal(0);
+      expect((await at(1, ann.key).put(`/sandboxpools/${poolName}`, { replicas: 1 })).json.errorCode).to.equal('FORBIDDEN');
+      expect((await at(1, stranger.key).post('/sandboxes', { poolName })).status).to.equal(403);
+      await setTo(ann.user, { sandboxes: 1 }, 'class');
+      expectQuota(await at(0, ann.key).post('/sandboxes', { poolName }));
+      for (const [index, key] of [ann.key, bob.key].entries()) expect((await at(index, key).delete(`/sandboxes/${ids[index]}`)).status).to.equal(200);
     });
 
     it('show what an admin set, on every daemon, and what it does not name as it was', async () => {
