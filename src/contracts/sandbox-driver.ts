@@ -187,7 +187,7 @@ export interface SandboxDriver {
   release(id: InstanceId, end: End): Promise<void>;
   /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
   forget(id: InstanceId): Promise<void>;
-  /** Record and process as they stand now, uncached. */
+  /** Record and process as they stand now, uncached: never older than what another call had answered before this one is. */
   read(id: InstanceId): Promise<InstanceFact>;
   /**
    * `read`, where what was reported so far may be behind what was written before this call; undefined where it can't be.

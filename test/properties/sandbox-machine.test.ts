@@ -25,6 +25,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 const steps = fc.array(step, { maxLength: 70, size: 'max' });
 
+/** A launch is refused, and looked after, while another lands. */
+const LOOKED_AT_BEFORE_BIRTH: Step[] = [
+  { do: 'time', ms: 15_000 }, { do: 'deadline', to: 0 }, { do: 'time', ms: 1_000 }, { do: 'carry out', pick: 0, outcome: 'failed' }, { do: 'deadline', to: 0 },
+  { do: 'answer', pick: 0, again: false }, { do: 'carry out', pick: 3, outcome: 'answered' }, { do: 'carry out', pick: 0, outcome: 'answered' }, { do: 'answer', pick: 1, again: false },
+  { do: 'carry out', pick: 0, outcome: 'failed' }, { do: 'answer', pick: 1, again: false },
+];
+
 const aWorldAfter = (taken: readonly Step[]): SandboxWorld => {
   const world = new SandboxWorld();
   for (const one of taken) world.take(one);
@@ -48,7 +55,7 @@ describe('the sandbox machine, whatever comes in whatever order', () => {
       world.calmDown();
       world.checkRest();
       if (told) expect(world.store.isOver, 'nothing of it is left').to.equal(true);
-    }));
+    }), { examples: [[LOOKED_AT_BEFORE_BIRTH, 0]] });
   });
 
   it('asks for little at a time of a store that takes no writes', () => {

@@ -158,7 +158,14 @@ export class SandboxWorld {
     if (!answer) return;
     if (!again) this.#answers.splice(index, 1);
     const to = this.#replicas.indexOf(answer.from);
-    if (to >= 0) this.#send(to, 'now' in answer.it ? { ...answer.it, now: this.now } : answer.it);
+    if (to >= 0) this.#send(to, this.#asTold(answer.it));
+  }
+
+  /** What was looked at before it was born nobody says any more once its birth was answered: see SandboxDriver.read. */
+  #asTold(it: SandboxEvent): SandboxEvent {
+    if (!('now' in it)) return it;
+    const isOfBefore = it.type === 'FACT' && it.fact.record === undefined && this.store.record !== undefined;
+    return isOfBefore ? { ...it, fact: this.store.fact, now: this.now } : { ...it, now: this.now };
   }
 
   /** A fact as it was `age` changes ago. A replica that has no actor of it makes one. */
