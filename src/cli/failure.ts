@@ -37,6 +37,7 @@ const apiMessage = (error: ApiError): string => {
 };
 
 const apiHints = (error: ApiError): readonly string[] => {
+  if (error.errorCode === 'POOL_EXHAUSTED') return exhaustedHints(error.detail ?? {});
   const hints = [...(OWN_HINTS[error.errorCode ?? ''] ?? [])];
   const { detail } = error;
   const names = namesOf(detail?.['availablePools'] ?? detail?.['availableTemplates']);
@@ -47,22 +48,32 @@ const apiHints = (error: ApiError): readonly string[] => {
   if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} ${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`);
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
-  if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['problem'] === 'string') {
-    const { problem, hint } = detail;
-    return [`its instances do not start: ${problem}`, ...(typeof hint === 'string' ? [hint] : [])];
-  }
-  if (error.errorCode === 'POOL_EXHAUSTED' && typeof detail?.['running'] === 'number') {
-    hints.unshift(`${detail['running']} of the pool's sandboxes are running, ${Number(detail['starting'] ?? 0)} are starting`);
-  }
   return hints;
 };
 
+/** What the service advises, in terms of this command line where that can carry it out. */
+const exhaustedHints = ({ problem, problemSince, hint, running, starting }: Readonly<Record<string, unknown>>): readonly string[] => {
+  const advice = typeof hint === 'string' ? hint : '';
+  if (typeof problem === 'string') return [`its instances do not start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ${problem}`, advice];
+  const enlarge = ENLARGE.flatMap(([request, words]) => {
+    const named = request.exec(advice)?.groups;
+    return named ? [words(named)] : [];
+  });
+  return [
+    ...(typeof running === 'number' ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`] : []),
+    ...(enlarge.length > 0 ? ['give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX', ...enlarge] : [advice]),
+  ];
+};
+
+/** How the service says that a pool can be enlarged, and how this command line does. */
+const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] = [
+  [/PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/, ({ pool }) => `or enlarge the pool: sandpool pools update ${pool} --replicas N`],
+  [/PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/, ({ env, member }) => `or enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; sandpool envs explain ${env} says what keeps it as it is`],
+  [/\bhave (?<owner>\S+), whose pool it is/, ({ owner }) => `or have ${owner}, whose pool it is, enlarge it`],
+];
+
 /** In terms of this command line; the service's own hints are in terms of its API. */
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
-  POOL_EXHAUSTED: [
-    'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
-    'or enlarge the pool: sandpool pools update POOL --replicas N; of an env: sandpool envs explain ENV',
-  ],
   INVALID_API_KEY: ['name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],

@@ -1,4 +1,3 @@
-import type { PoolCounts } from './pool.ts';
 /**
  * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of docs/api.md; which HTTP status
  * it gets is decided in one table at the edge (src/http/error-table.ts). What is broken is an ordinary Error instead.
@@ -99,9 +98,10 @@ export const apiKeyAlreadyGlobal = (): Refusal => new Refusal('ALREADY_GLOBAL', 
 /** There is no link over which a worker cluster could be told. */
 export const noWorkerConnected = (): Refusal => new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
 
-export const templateNotFound = (availableTemplates: readonly TemplateChoice[]): Refusal =>
+/** `field`: of the request, which names it. */
+export const templateNotFound = (availableTemplates: readonly TemplateChoice[], field = 'templateName'): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found', {
-    detail: { availableTemplates, hint: 'name one of availableTemplates as templateName' },
+    detail: { availableTemplates, hint: `name one of availableTemplates as ${field}` },
   });
 
 /** The same, of one that is asked for by its name alone. */
@@ -110,42 +110,6 @@ export const templateAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS'
 
 export const templateInUse = (pools: readonly { readonly name: string; readonly namespace: string }[]): Refusal =>
   new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', { detail: { pools } });
-
-/** What keeps instances from starting: a word in CamelCase, and what was said. */
-interface Hindrance { readonly reason: string; readonly message: string }
-
-export const noIdleInstance = (counts: Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number }, hindrance?: Hindrance): Refusal =>
-  new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
-    detail: {
-      idle: counts.idle,
-      running: counts.running,
-      starting: counts.starting,
-      stopping: counts.stopping + counts.retiring,
-      failed: counts.failed,
-      ...(hindrance ? { problem: hindrance.message } : {}),
-      hint: hindrance ? hintAgainst(hindrance) : hintOf(counts),
-    },
-    retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
-  });
-
-const hintOf = ({ starting, unavailable = 0 }: Partial<PoolCounts> & Pick<PoolCounts, 'starting'>): string => {
-  if (starting > 0) return 'instances are starting; try again shortly';
-  return unavailable > 0 ? 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly'
-    : 'give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, or raise replicas with PUT /v1/sandboxpools/{name}';
-};
-
-const hintAgainst = ({ reason, message }: Hindrance): string =>
-  (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message) ? CLOSED_NODES : HINTS[reason] ?? CHANGE);
-
-/** What schedulers say of nodes that take nothing new, and of those without room. */
-const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
-const NO_ROOM = /\bInsufficient\b|Too many pods/;
-const CLOSED_NODES = 'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
-const CHANGE = 'instances do not start: change what the problem names, by PUT /v1/sandboxpools/{name} or in the template; it is tried again by itself';
-const HINTS: Readonly<Record<string, string>> = {
-  ImageUnavailable: 'the image can not be had: name another as overrides.image of PUT /v1/sandboxpools/{name} or in the template, or give the registry\'s password as overrides.imagePullSecret; it is tried again by itself',
-  Unschedulable: 'no node has room: ask for less cpu and memory by PUT /v1/sandboxpools/{name}, give a sandbox back, or have nodes added; it is tried again by itself',
-};
 
 const QUOTA_RETRY_SECONDS = 30;
 

@@ -8,8 +8,9 @@ import type { HeldInstance } from '../actors/held-instance.ts';
 import type { PoolSnapshot } from '../actors/pool-snapshot.ts';
 import type { SandboxSnapshot } from '../actors/sandbox-snapshot.ts';
 import { sameClaim } from '../model/claim-rules.ts';
+import { noIdleInstance } from '../model/exhausted-pool.ts';
 import { isInstanceId, type InstanceId } from '../model/identifiers.ts';
-import { noIdleInstance, poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
+import { poolBeingDeleted, poolNotOwned, poolToClaimNotFound, sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../model/refusals.ts';
 import type { PoolRecord } from '../model/pool.ts';
 import { isKeyed, type RequestMark, unkeyedMark } from '../model/request-mark.ts';
 import type { Claim } from '../model/sandbox.ts';
@@ -149,7 +150,9 @@ const claimOne = (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['clai
   }
   demand?.refused(pool.record.uid, caller.keyId);
   const standing = supervisor.pools.get(pool.record.uid) ?? pool;
-  throw noIdleInstance(standing.counts, hindranceOf(supervisor, standing));
+  const { name, env, owner: { team, user } } = standing.record;
+  const whose = { name, env: env?.name, of: sameTenant(standing.record.owner, owner) ? undefined : `${team}/${user}` };
+  throw noIdleInstance(whose, standing.counts, hindranceOf(supervisor, standing));
 };
 
 /** The pool if the caller may claim from it: own namespace first, elsewhere only to say that it is another's. */

@@ -49,7 +49,7 @@ const refusalOf = (deps: PoolRenderingDeps, source: PoolSource, error: unknown):
   if (!(error instanceof SourceFault)) return error;
   const { field, problem } = error;
   if (field === 'templateName' && source.templateName !== undefined && !deps.templates.get(source.templateName)) {
-    return templateNotFound(deps.templates.list(MOST_CHOICES).map(choiceOf));
+    return templateNotFound(deps.templates.list(MOST_CHOICES).map(choiceOf), fieldOf(field));
   }
   return invalidArgument(fieldOf(field), problem, field === 'instanceType' ? deps.types.list().slice(0, MOST_CHOICES).map(({ name }) => name) : undefined);
 };

@@ -9,20 +9,21 @@ export interface PoolHindrance {
   readonly reason: StartHindrance | 'StartsFail';
   /** In the words of whoever said so. */
   readonly message: string;
+  /** When the oldest of those that are kept from starting was born (ms since the epoch). */
+  readonly since?: number;
 }
 
-interface Hindered extends PoolHindrance {
-  /** When the oldest of those that are kept from starting was born (ms since the epoch). */
-  readonly since: number;
-}
+interface Hindered extends PoolHindrance { readonly since: number }
 
 /** Says why a pool that lacks instances does not get them, as far as this replica knows; undefined where nothing hinders them. */
-export const hindranceOf = (supervisor: Supervisor, { record, counts }: PoolSnapshot): PoolHindrance | undefined => {
+export const hindranceOf = (supervisor: Supervisor, { record, counts, conditions }: PoolSnapshot): PoolHindrance | undefined => {
   const hindered = hinderedIn(supervisor, { record, counts });
   const present = counts.idle + counts.unavailable + (supervisor.pools.semantics === 'total' ? counts.running : 0);
   if (hindered || present >= record.replicas) return hindered;
   const breaker = supervisor.pools.whole(record.uid)?.context.breaker;
-  return breaker && breaker.reason !== '' ? { reason: 'StartsFail', message: breaker.reason } : undefined;
+  if (!breaker || breaker.reason === '') return undefined;
+  const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True');
+  return { reason: 'StartsFail', message: breaker.reason, ...(degraded ? { since: degraded.since } : {}) };
 };
 
 /**

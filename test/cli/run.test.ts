@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { noIdleInstance } from '../../src/model/refusals.ts';
+import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon } from './cli-support.ts';
 
@@ -68,7 +68,7 @@ describe('sandpool run', function () {
   });
 
   it('ends with 125 and says what to do when the pool is exhausted', async () => {
-    daemon.operations.failWith = noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 });
+    daemon.operations.failWith = noIdleInstance({ name: 'default' }, { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 });
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');
@@ -76,9 +76,17 @@ describe('sandpool run', function () {
       .and.include('sandpool sandboxes delete').and.include('sandpool pools update').and.include('4 of the pool');
   });
 
+  it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
+    const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
+    daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);
+    expect((await cli(['run', '--', 'true'], env)).stderr).to.include('sandpool envs members update web small --max-replicas N').and.not.include('pools update');
+    daemon.operations.failWith = noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts);
+    expect((await cli(['run', '--', 'true'], env)).stderr).to.include('or have school/teacher, whose pool it is, enlarge it');
+  });
+
   it('ends with 125 and says why instances do not start', async () => {
     const counts = { idle: 0, running: 0, starting: 2, stopping: 0, retiring: 0, failed: 0 };
-    daemon.operations.failWith = noIdleInstance(counts, { reason: 'ImageUnavailable', message: 'ErrImagePull: there is no such image' });
+    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, { reason: 'ImageUnavailable', message: 'ErrImagePull: there is no such image' });
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr).to.include('its instances do not start: ErrImagePull: there is no such image').and.include('overrides.image').and.not.include('give one back');

@@ -12,9 +12,10 @@ import { appliedSpec, namesWhatToRun } from '../../src/model/applied-spec.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import { mergedSource, type RegistryCredentials } from '../../src/model/pool-source.ts';
 import {
-  endpointNotFound, invalidArgument, noIdleInstance, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
+  endpointNotFound, invalidArgument, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
   sandboxNotFound, sandboxNotRunning, templateNotFound,
 } from '../../src/model/refusals.ts';
+import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { accessField, sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
@@ -123,7 +124,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     if (!sameTenant(pool.owner, caller)) throw poolNotOwned();
     if (pool.deleting !== false) throw poolBeingDeleted();
     const { counts } = this.#viewOf(pool);
-    if (counts.idle === 0) throw noIdleInstance(counts);
+    if (counts.idle === 0) throw noIdleInstance({ name: pool.name }, counts);
     const now = this.clock.now();
     const view: SandboxView = {
       id: uuidV7(this.#next()), revision: '1', poolName, owner: tenantOf(caller), status: 'Running', claimedAt: now, startedAt: now - 5_000,

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import {
   adminRequired, apiKeyAlreadyGlobal, apiKeyNotFound, apiKeyRequired, endpointNotFound, endpointTimeout, endpointUnreachable, envHasRunningSandboxes, envNotFound, envSyncPartial, featureDisabled, groupNotFound, idempotencyInFlight, idempotencyKeyReused,
-  invalidApiKey, invalidArgument, invalidToken, logsGone, memberNotFound, noIdleInstance, noWorkerConnected, poolAlreadyExists, poolBeingDeleted, poolNotOwned, poolToClaimNotFound,
+  invalidApiKey, invalidArgument, invalidToken, logsGone, memberNotFound, noWorkerConnected, poolAlreadyExists, poolBeingDeleted, poolNotOwned, poolToClaimNotFound,
   Refusal, sandboxNotFound, sandboxNotRunning, sandboxQuotaExceeded, templateInUse, templateNotFound, tooManyCommands, tooManyConnections, tooManyStreams, tooManyTerminals, tooManyWaiting,
   unavailable,
 } from '../../model/refusals.ts';
+import { noIdleInstance } from '../../model/exhausted-pool.ts';
 import { edgeAnswer, errorAnswer, type EdgeCode, type ErrorBody, type ErrorCode } from '../error-table.ts';
 
 export interface ErrorNote {
@@ -24,7 +25,7 @@ const fieldDetail = z.object({ field: z.string(), allowed: z.array(z.string()).o
 const poolChoice = z.object({ name: z.string(), namespace: z.string(), idle: z.int(), running: z.int(), starting: z.int() });
 const templateChoice = z.object({ name: z.string(), description: z.string(), syncSource: z.string().optional() });
 const exhaustedDetail = z.object({
-  idle: z.int(), running: z.int(), starting: z.int(), stopping: z.int(), failed: z.int(), problem: z.string().optional(), hint: z.string(),
+  idle: z.int(), running: z.int(), starting: z.int(), stopping: z.int(), failed: z.int(), problem: z.string().optional(), problemSince: z.string().optional(), hint: z.string(),
 });
 
 /** What each errorCode says, for the document and the API page. */
@@ -110,9 +111,9 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
     example: said(new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must be application/json in UTF-8')),
   },
   POOL_EXHAUSTED: {
-    when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`; and `problem` where instances do not start: why, as whoever could not start them says.',
+    when: 'The pool has no idle instance. `no idle pods available in pool`; `detail` has `idle`, `running`, `starting`, `stopping`, `failed` and `hint`; and `problem` where instances do not start: why, as whoever could not start them says; `problemSince`: since when, where that is known.',
     detail: exhaustedDetail,
-    example: said(noIdleInstance({ idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 })),
+    example: said(noIdleInstance({ name: 'default' }, { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 })),
   },
   QUOTA_EXCEEDED: {
     when: 'The user has as many sandboxes, pools or replicas as they may, or their pools ask for as much cpu or memory (`GET /quotas`). `scale failed`; `detail.errCode`, for a claim `detail.message` and `detail.retryAfter`, and `detail.resource` where it is `cpu` or `memory`.',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { noIdleInstance } from '../../src/model/refusals.ts';
+import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
 
 const NONE = { idle: 0, running: 0, starting: 1, stopping: 0, retiring: 0, failed: 0 };
 
@@ -12,7 +12,7 @@ describe('the refusal of a claim where no node takes an instance', () => {
     ['are not where its volume is', '0/1 nodes are available: 1 node(s) had volume node affinity conflict.', 'no node has room'],
   ] as const) {
     it(`says what helps where all ${nodes}`, () => {
-      const { detail } = noIdleInstance(NONE, { reason: 'Unschedulable', message: `Unschedulable: ${message}` });
+      const { detail } = noIdleInstance({ name: 'p' }, NONE, { reason: 'Unschedulable', message: `Unschedulable: ${message}` });
       expect(detail).to.include({ problem: `Unschedulable: ${message}` });
       expect((detail as { readonly hint: string }).hint).to.contain(hint);
     });
