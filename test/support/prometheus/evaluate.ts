@@ -19,6 +19,8 @@ export const evaluate = (expression: Expression, series: RecordedSeries, moment:
       if (first.kind !== 'selector' || first.rangeSeconds === undefined) throw new Error(`${expression.name} needs a range`);
       const { rangeSeconds } = first;
       return series.within(moment, first).flatMap(({ labels, points }) => {
+        const last = points.at(-1);
+        if (expression.name === 'last_over_time') return last ? [{ labels, value: last.value }] : [];
         const grown = increase(points, { from: moment - rangeSeconds, to: moment });
         return grown === undefined ? [] : [{ labels, value: expression.name === 'rate' ? grown / rangeSeconds : grown }];
       });
@@ -68,6 +70,7 @@ const COMPARE: Readonly<Record<string, (left: number, right: number) => boolean>
 const combined = ({ operator, on, right: by }: Extract<Expression, { kind: 'binary' }>, left: readonly Value[], right: readonly Value[]): readonly Value[] => {
   const keyed = ({ labels }: Value): string => keyOf(on ? picked(labels, on) : labels);
   if (operator === 'or') return [...left, ...right.filter((other) => !left.some((one) => keyed(one) === keyed(other)))];
+  if (operator === 'unless') return left.filter((one) => !right.some((other) => keyed(other) === keyed(one)));
   const partner = (value: Value): number | undefined => (by.kind === 'number' ? by.value : right.find((other) => keyed(other) === keyed(value))?.value);
   return left.flatMap((one) => {
     const other = partner(one);

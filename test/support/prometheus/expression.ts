@@ -10,10 +10,10 @@ export interface Matcher { readonly label: string; readonly matches: (value: str
 
 const TOKEN = /\s*(?:([a-zA-Z_:][a-zA-Z0-9_:]*)|"((?:[^"\\]|\\.)*)"|\[(\d+)([smh])\]|(\d+(?:\.\d+)?)|(==|=~|[-(){},=<>/+]))/gy;
 const AGGREGATES = ['sum', 'max', 'min', 'count'];
-const CALLS = ['rate', 'increase', 'histogram_quantile', 'absent'];
+const CALLS = ['rate', 'increase', 'histogram_quantile', 'absent', 'last_over_time'];
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 /** From the loosest to the tightest. */
-const LEVELS: readonly (readonly string[])[] = [['or'], ['and'], ['==', '>', '<'], ['+'], ['/']];
+const LEVELS: readonly (readonly string[])[] = [['or'], ['and', 'unless'], ['==', '>', '<'], ['+'], ['/']];
 
 /** Throws where the text is no expression, or uses what no rule did so far. */
 export const parseExpression = (text: string): Expression => new Parser(text).whole();
