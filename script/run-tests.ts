@@ -32,6 +32,7 @@ const KUBERNETES: Readonly<Record<string, string>> = { kubernetes: 'kubernetes',
 const CHECKS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: 'build', command: [join(ROOT, 'script/build')] },
   { name: 'type check', command: [process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'] },
+  { name: 'format', command: [process.execPath, join(ROOT, 'node_modules/oxfmt/bin/oxfmt'), '--check'] },
   { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
 ];
 
